@@ -1,0 +1,1 @@
+//! Task at v1: the hub and storage version.

@@ -1,0 +1,1 @@
+//! Task at v1alpha1: the deprecated spoke version.
