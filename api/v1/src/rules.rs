@@ -1,0 +1,127 @@
+//! The rules of the API: bounds, patterns and the messages that a person reads, in one place.
+//!
+//! A length is in Unicode code points, as in JSON Schema and CEL. The patterns are written for RE2
+//! and mean the same to the `regex` crate. They stand in the schema as CEL rules, not as `pattern`,
+//! because only a rule can answer in words.
+
+use std::time::Duration;
+
+use kube::core::{Message, Rule};
+
+/// The most replicas that a Task may have.
+pub const REPLICAS_MAX: i32 = 100;
+
+/// The lowest port.
+pub const PORT_MIN: i32 = 1;
+
+/// The highest port.
+pub const PORT_MAX: i32 = 65_535;
+
+/// The longest image reference, in characters.
+pub const IMAGE_LENGTH_MAX: u32 = 512;
+
+/// The most environment variables.
+pub const ENV_MAX: u32 = 256;
+
+/// The longest name of an environment variable, in characters.
+pub const ENV_NAME_LENGTH_MAX: u32 = 64;
+
+/// The longest value of an environment variable, in characters.
+pub const ENV_VALUE_LENGTH_MAX: u32 = 4096;
+
+/// The longest name of a provider, in characters.
+pub const PROVIDER_LENGTH_MAX: u32 = 63;
+
+/// The most keys that `parameters` may have.
+pub const PARAMETERS_MAX: u32 = 64;
+
+/// The longest text of a timeout, in characters.
+pub const TIMEOUT_LENGTH_MAX: u32 = 64;
+
+/// The longest timeout.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(720 * 60 * 60);
+
+/// The longest timeout in seconds, for versions that write it as a number.
+pub const TIMEOUT_SECONDS_MAX: i32 = 2_592_000;
+
+/// The range of a timeout, in words.
+pub const TIMEOUT_RANGE: &str = "above 0s and at most 720h";
+
+/// What a DNS-1035 label looks like: the name of a Task, which its children carry.
+pub const NAME_PATTERN: &str = "^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$";
+
+/// What a DNS-1123 label looks like: the name of a provider.
+pub const PROVIDER_PATTERN: &str = "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$";
+
+/// What the name of an environment variable looks like, but for its length.
+pub const ENV_NAME_PATTERN: &str = "^[-._a-zA-Z][-._a-zA-Z0-9]*$";
+
+/// What the text of a duration looks like; its length and its value are bounded elsewhere.
+pub const DURATION_PATTERN: &str =
+    "^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$";
+
+/// What an image reference looks like: `[host[:port]/]path[:tag][@digest]`, after the grammar of the
+/// OCI distribution project. The host may be an IPv6 address in brackets.
+pub const IMAGE_PATTERN: &str = concat!(
+    "^",
+    // Host and port. A host's labels may be upper case; a path's parts may not.
+    "((",
+    "[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?([.][a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?)*",
+    r"|\[[a-fA-F0-9:]+\]",
+    ")(:[0-9]{1,5})?/)?",
+    // Path.
+    "[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*",
+    // Tag.
+    "(:[a-zA-Z0-9_][-.a-zA-Z0-9_]{0,127})?",
+    // Digest.
+    "(@[a-zA-Z][a-zA-Z0-9]*([-_+.][a-zA-Z][a-zA-Z0-9]*)*:[a-fA-F0-9]{32,})?",
+    "$",
+);
+
+/// The rule on `metadata.name`, for the root of the schema.
+pub fn name() -> Rule {
+    Rule::new(format!("self.metadata.name.matches(r'{NAME_PATTERN}')")).message(
+        "metadata.name must be a DNS-1035 label: at most 63 characters, lower case letters, digits \
+         and '-', beginning with a letter and ending with a letter or digit",
+    )
+}
+
+/// The rule on `image`.
+pub fn image() -> Rule {
+    Rule::new(format!("self.matches(r'{IMAGE_PATTERN}')")).message(
+        "must be an OCI image reference: [host[:port]/]path[:tag][@digest], the path in lower case",
+    )
+}
+
+/// The rule on the name of a provider.
+pub fn provider() -> Rule {
+    Rule::new(format!("self.matches(r'{PROVIDER_PATTERN}')")).message(
+        "must be a DNS label: at most 63 characters, lower case letters, digits and '-', beginning \
+         and ending with a letter or digit",
+    )
+}
+
+/// The rule on `timeout`.
+pub fn timeout() -> Rule {
+    Rule::new(format!(
+        "self.matches(r'{DURATION_PATTERN}') && duration(self) > duration('0s') && duration(self) <= duration('720h')"
+    ))
+    .message(format!("must be a duration {TIMEOUT_RANGE}, such as 90s, 1h30m or 1.5s").as_str())
+}
+
+/// The rule on the names in a map of environment variables; it names an offender.
+pub fn env_map() -> Rule {
+    let good =
+        format!("size(name) <= {ENV_NAME_LENGTH_MAX} && name.matches(r'{ENV_NAME_PATTERN}')");
+    Rule::new(format!("self.all(name, {good})")).message(Message::Expression(format!(
+        "'the name \"' + self.filter(name, !({good}))[0] + '\" {ENV_NAME_RULE}'"
+    )))
+}
+
+/// The rule on the name of one environment variable.
+pub fn env_name() -> Rule {
+    Rule::new(format!("self.matches(r'{ENV_NAME_PATTERN}')")).message(ENV_NAME_RULE)
+}
+
+const ENV_NAME_RULE: &str =
+    "must be 1 to 64 letters, digits, '-', '_' or '.', not beginning with a digit";
