@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`spec`] | what is asked for: [`Task`], [`TaskSpec`], [`Operation`] |
 //! | [`status`] | what was observed: [`TaskStatus`], [`OperationStatus`] |
+//! | [`defaults`] | what a field is when it is not given |
 //! | [`rules`] | the bounds, patterns and messages of validation |
 //! | [`names`] | the names that other systems know: finalizer, annotations, conditions, reasons |
 //! | [`duration`] | durations as Go writes them |
 //! | [`schema`] | what makes a derived schema fit for Kubernetes |
 
+pub mod defaults;
 pub mod duration;
 pub mod names;
 pub mod rules;

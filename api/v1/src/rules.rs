@@ -78,6 +78,10 @@ pub const IMAGE_PATTERN: &str = concat!(
     "$",
 );
 
+/// The rule on the name of an environment variable, in words. It stands in a CEL string too, so it has no quotes.
+const ENV_NAME_RULE: &str =
+    "must be 1 to 64 letters, digits, dashes, underscores or dots, not beginning with a digit";
+
 /// The rule on `metadata.name`, for the root of the schema.
 pub fn name() -> Rule {
     Rule::new(format!("self.metadata.name.matches(r'{NAME_PATTERN}')")).message(
@@ -122,6 +126,3 @@ pub fn env_map() -> Rule {
 pub fn env_name() -> Rule {
     Rule::new(format!("self.matches(r'{ENV_NAME_PATTERN}')")).message(ENV_NAME_RULE)
 }
-
-const ENV_NAME_RULE: &str =
-    "must be 1 to 64 letters, digits, '-', '_' or '.', not beginning with a digit";

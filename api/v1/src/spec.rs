@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::duration::{self, DurationError};
-use crate::{rules, schema, status::TaskStatus};
+use crate::{defaults, rules, schema, status::TaskStatus};
 
 /// What is asked for: a workload, and the operation that it first needs, if any.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
@@ -38,24 +38,24 @@ use crate::{rules, schema, status::TaskStatus};
 #[schemars(transform = schema::kubernetes, extend("default" = {}))]
 pub struct TaskSpec {
     /// The number of pods that run the workload, 0 to 100. Defaults to 1.
-    #[serde(default = "default_replicas")]
+    #[serde(default = "defaults::replicas")]
     #[schemars(range(min = 0, max = rules::REPLICAS_MAX))]
     pub replicas: i32,
 
     /// The container image, as an OCI reference: an optional registry host and port, a path, and a tag
     /// or a digest or both; at most 512 characters. Defaults to "nginx:alpine".
-    #[serde(default = "default_image")]
+    #[serde(default = "defaults::image")]
     #[schemars(length(max = rules::IMAGE_LENGTH_MAX))]
     #[x_kube(validation = rules::image())]
     pub image: String,
 
     /// The port that the container listens on and that the Service exposes, 1 to 65535. Defaults to 8080.
-    #[serde(default = "default_port")]
+    #[serde(default = "defaults::port")]
     #[schemars(range(min = rules::PORT_MIN, max = rules::PORT_MAX))]
     pub port: i32,
 
     /// The environment of the container: values by the names of the variables; at most 256. A name has
-    /// 1 to 64 letters, digits, '-', '_' or '.' and does not begin with a digit; a value has at most 4096
+    /// 1 to 64 letters, digits, dashes, underscores or dots and does not begin with a digit; a value has at most 4096
     /// characters. A value may refer to another variable as $(NAME), whatever the order of writing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "env_schema")]
@@ -71,9 +71,9 @@ impl Default for TaskSpec {
     /// The spec that `spec: {}` means.
     fn default() -> Self {
         Self {
-            replicas: default_replicas(),
-            image: default_image(),
-            port: default_port(),
+            replicas: defaults::replicas(),
+            image: defaults::image(),
+            port: defaults::port(),
             env: None,
             operation: None,
         }
@@ -103,7 +103,7 @@ pub struct Operation {
 
     /// How long the operation may take, as a duration such as "90s", "1h30m" or "1.5s": above 0s and at
     /// most 720h. Defaults to "1h".
-    #[serde(default = "default_timeout")]
+    #[serde(default = "defaults::timeout")]
     #[schemars(length(max = rules::TIMEOUT_LENGTH_MAX))]
     #[x_kube(validation = rules::timeout())]
     pub timeout: String,
@@ -131,22 +131,6 @@ pub enum Completion {
     Queue,
     /// Whichever of these comes first.
     Hybrid,
-}
-
-fn default_replicas() -> i32 {
-    1
-}
-
-fn default_image() -> String {
-    "nginx:alpine".to_owned()
-}
-
-fn default_port() -> i32 {
-    8080
-}
-
-fn default_timeout() -> String {
-    "1h".to_owned()
 }
 
 fn env_schema(_: &mut SchemaGenerator) -> Schema {
