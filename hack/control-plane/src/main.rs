@@ -1,0 +1,56 @@
+//! Runs a control plane in the foreground until it is told to stop.
+
+use std::{error::Error, process::ExitCode};
+
+use clap::Parser;
+use control_plane::{ControlPlane, Options};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs a local control plane until Ctrl-C or SIGTERM. One line of JSON on standard output, written once it is ready,
+/// tells its kubeconfig and the process id of each component.
+#[derive(Parser)]
+struct Args {
+    /// Run etcd and the API server only.
+    #[arg(long)]
+    api_server_only: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            eprintln!("control-plane: {err}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let options = Options {
+        workloads: !args.api_server_only,
+        ..Options::default()
+    };
+    let control_plane = tokio::select! {
+        started = ControlPlane::start(options) => started?,
+        _ = interrupt.recv() => return Ok(()),
+        _ = terminate.recv() => return Ok(()),
+    };
+    let pids: serde_json::Map<_, _> = control_plane
+        .pids()
+        .into_iter()
+        .map(|(component, pid)| (component.to_string(), pid.into()))
+        .collect();
+    println!(
+        "{}",
+        json!({"kubeconfig": control_plane.kubeconfig(), "pids": pids})
+    );
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}
