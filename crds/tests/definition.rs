@@ -1,5 +1,7 @@
 //! The definition as it is installed: complete, structural, and the file in step with the types.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion;
