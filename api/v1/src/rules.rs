@@ -126,3 +126,148 @@ pub fn env_map() -> Rule {
 pub fn env_name() -> Rule {
     Rule::new(format!("self.matches(r'{ENV_NAME_PATTERN}')")).message(ENV_NAME_RULE)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use regex::Regex;
+
+    use super::*;
+    use crate::duration::{self, DurationError};
+
+    fn assert_table(pattern: &str, good: &[&str], bad: &[&str]) {
+        let pattern = Regex::new(pattern).unwrap();
+        let refused: Vec<_> = good.iter().filter(|text| !pattern.is_match(text)).collect();
+        let admitted: Vec<_> = bad.iter().filter(|text| pattern.is_match(text)).collect();
+        assert!(refused.is_empty(), "refused: {refused:#?}");
+        assert!(admitted.is_empty(), "admitted: {admitted:#?}");
+    }
+
+    #[test]
+    fn an_image_is_an_oci_reference() {
+        let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        let long_tag = "t".repeat(128);
+        assert_table(
+            IMAGE_PATTERN,
+            &[
+                "nginx",
+                "nginx:alpine",
+                "library/nginx",
+                "a/b/c/d",
+                "a_b/c__d/e.f/g---h",
+                "docker.io/library/nginx:1.27",
+                "localhost/nginx",
+                "localhost:5000/nginx:v1",
+                "Registry.Example.COM/nginx",
+                "xn--bcher-kva.example/a",
+                "10.0.0.1:443/a:b",
+                "[::1]/a",
+                "[2001:DB8::1]:5000/a/b:c",
+                "nginx:1.0-RC.1_x",
+                &format!("nginx:{long_tag}"),
+                &format!("nginx@{digest}"),
+                &format!("host:5000/nginx:v1@{digest}"),
+                &format!("nginx@sha512+b64u.x:{}", "a".repeat(32)),
+            ],
+            &[
+                "",
+                " ",
+                "::",
+                ":",
+                "/",
+                ":tag",
+                "nginx:",
+                "nginx::tag",
+                "a:b:c",
+                "nginx@",
+                "nginx@sha256:",
+                "nginx@sha256:abc",
+                "nginx:tag:tag",
+                "Nginx",
+                "host/Path",
+                "a//b",
+                "/nginx",
+                "nginx/",
+                "a..b",
+                "a___b",
+                "-a",
+                "a-",
+                "host:port/a",
+                "host:123456/a",
+                "-host.example/a",
+                "host-/A",
+                "::1/a",
+                "[::1]",
+                "[::1]:5000",
+                "[::g]/a",
+                "https://example.com/a",
+                "nginx alpine",
+                "nginx\n",
+                "ng\u{ed}nx",
+                "nginx:-tag",
+                &format!("nginx:{long_tag}t"),
+                &format!("nginx@{digest}@{digest}"),
+                &format!("nginx@{digest}:tag"),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_task_is_a_dns_1035_label() {
+        assert_table(
+            NAME_PATTERN,
+            &["a", "a1", "web-1", "a--b", &"a".repeat(63)],
+            &[
+                "",
+                "1a",
+                "-a",
+                "a-",
+                "a.b",
+                "A",
+                "a_b",
+                "a\n",
+                &"a".repeat(64),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_provider_is_a_dns_label() {
+        assert_table(
+            PROVIDER_PATTERN,
+            &["a", "1", "1a", "volumes-eu", &"a".repeat(63)],
+            &["", "-a", "a-", "a.b", "A", "a_b", "a\n", &"a".repeat(64)],
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_variable_does_not_begin_with_a_digit() {
+        assert_table(
+            ENV_NAME_PATTERN,
+            &["A", "_", "-", ".", "a.b-c_D9"],
+            &["", "1A", "a=b", "a b", "a\n", "\u{e4}", "$(A)"],
+        );
+    }
+
+    #[test]
+    fn the_bounds_of_a_timeout_agree() {
+        let seconds = u64::try_from(TIMEOUT_SECONDS_MAX).unwrap();
+        assert_eq!(TIMEOUT_MAX, Duration::from_secs(seconds));
+    }
+
+    proptest! {
+        /// Beside the pattern, the API server refuses only what does not fit a duration.
+        #[test]
+        fn the_pattern_of_a_duration_is_what_is_read(
+            text in r"[-+]?(0|([0-9]{0,20}(\.[0-9]{0,20})?(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h|d| )?){0,3})"
+        ) {
+            let matches = Regex::new(DURATION_PATTERN).unwrap().is_match(&text);
+            match duration::parse(&text) {
+                Ok(_) => prop_assert!(matches),
+                // It may go on with anything.
+                Err(DurationError::Overflow) => {}
+                Err(_) => prop_assert!(!matches),
+            }
+        }
+    }
+}

@@ -148,3 +148,47 @@ fn parameters_schema(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-preserve-unknown-fields": true,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_spec_has_the_defaults() {
+        let spec: TaskSpec = serde_json::from_value(json!({})).unwrap();
+        assert_eq!(spec, TaskSpec::default());
+        assert_eq!(
+            serde_json::to_value(spec).unwrap(),
+            json!({"replicas": 1, "image": "nginx:alpine", "port": 8080})
+        );
+    }
+
+    #[test]
+    fn an_operation_needs_only_a_provider() {
+        let operation: Operation = serde_json::from_value(json!({"provider": "p"})).unwrap();
+        assert_eq!(
+            serde_json::to_value(&operation).unwrap(),
+            json!({"provider": "p", "completion": "Poll", "timeout": "1h"})
+        );
+        assert_eq!(
+            operation.time_limit(),
+            Ok(std::time::Duration::from_secs(3600))
+        );
+        assert!(serde_json::from_value::<Operation>(json!({})).is_err());
+    }
+
+    #[test]
+    fn absent_empty_and_null_parameters_stay_apart() {
+        for parameters in [
+            json!({}),
+            json!({"a": null}),
+            json!({"a": [1, 2.5, {"b": {}}]}),
+        ] {
+            let written = json!({"provider": "p", "completion": "Queue", "timeout": "1.5s", "parameters": parameters});
+            let operation: Operation = serde_json::from_value(written.clone()).unwrap();
+            assert_eq!(serde_json::to_value(operation).unwrap(), written);
+        }
+    }
+}

@@ -155,3 +155,55 @@ pub enum OperationPhase {
     /// It failed.
     Failed,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_absent_is_not_written() {
+        let status = TaskStatus::default();
+        assert_eq!(serde_json::to_value(status).unwrap(), json!({}));
+        assert_eq!(
+            serde_json::to_value(OperationStatus::default()).unwrap(),
+            json!({})
+        );
+    }
+
+    #[test]
+    fn every_field_has_the_name_that_the_api_gives_it() {
+        let text = json!({
+            "observedGeneration": 3,
+            "phase": "Running",
+            "replicas": 2,
+            "availableReplicas": 1,
+            "selector": "a=b",
+            "lastUpdateTime": "2026-01-02T03:04:05Z",
+            "conditions": [{
+                "type": "Ready",
+                "status": "False",
+                "reason": "Progressing",
+                "message": "",
+                "lastTransitionTime": "2026-01-02T03:04:05Z",
+            }],
+            "lastAsyncOperationID": "op-1",
+            "externalSystemURL": "https://example.com/op-1",
+            "failureDetails": [{"code": "c", "message": "m", "timestamp": "2026-01-02T03:04:05Z"}],
+            "operation": {
+                "phase": "Creating",
+                "key": "k",
+                "requestHash": "h",
+                "attempts": 1,
+                "startedAt": "2026-01-02T03:04:05Z",
+                "nextCheckAt": "2026-01-02T03:04:05Z",
+                "completedAt": "2026-01-02T03:04:05Z",
+                "result": "r",
+                "lastEventID": "e",
+            },
+        });
+        let status: TaskStatus = serde_json::from_value(text.clone()).unwrap();
+        assert_eq!(serde_json::to_value(status).unwrap(), text);
+    }
+}

@@ -150,3 +150,35 @@ fn parameters_schema(_: &mut SchemaGenerator) -> Schema {
         "additionalProperties": { "type": "string" },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_spec_has_the_defaults_of_v1() {
+        let spec: TaskSpec = serde_json::from_value(json!({})).unwrap();
+        assert_eq!(spec, TaskSpec::default());
+        assert_eq!(
+            serde_json::to_value(spec).unwrap(),
+            serde_json::to_value(task_api_v1::TaskSpec::default()).unwrap()
+        );
+    }
+
+    #[test]
+    fn every_field_has_the_name_that_the_api_gives_it() {
+        let text = json!({
+            "replicas": 2,
+            "image": "nginx",
+            "port": 80,
+            "env": [{"name": "B", "value": ""}, {"name": "A", "value": "$(B)"}],
+            "provider": "p",
+            "parameters": {"size": "10"},
+            "timeoutSeconds": 90,
+        });
+        let spec: TaskSpec = serde_json::from_value(text.clone()).unwrap();
+        assert_eq!(serde_json::to_value(spec).unwrap(), text);
+    }
+}

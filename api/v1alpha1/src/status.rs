@@ -46,3 +46,41 @@ pub enum TaskState {
     /// It failed.
     Failed,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_absent_is_not_written() {
+        let status = TaskStatus::default();
+        assert_eq!(serde_json::to_value(status).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn the_older_names_stand_beside_the_status_of_v1() {
+        let text = json!({
+            "observedGeneration": 3,
+            "lastAsyncOperationID": "op-1",
+            "operation": {"phase": "Ready", "key": "k"},
+            "taskStatus": "Completed",
+            "taskResult": "r",
+            "completedAt": "2026-01-02T03:04:05Z",
+        });
+        let status: TaskStatus = serde_json::from_value(text.clone()).unwrap();
+        assert_eq!(status.v1.last_async_operation_id.as_deref(), Some("op-1"));
+        assert_eq!(serde_json::to_value(status).unwrap(), text);
+    }
+
+    #[test]
+    fn no_task_status_is_the_empty_string() {
+        let status: TaskStatus = serde_json::from_value(json!({"taskStatus": ""})).unwrap();
+        assert_eq!(status.task_status, Some(TaskState::None));
+        assert_eq!(
+            serde_json::to_value(status).unwrap(),
+            json!({"taskStatus": ""})
+        );
+    }
+}
