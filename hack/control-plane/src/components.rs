@@ -138,6 +138,9 @@ impl Layout<'_> {
             )
             .path("--root-ca-file", &self.credentials.authority)
             .flag("--use-service-account-credentials", "true")
+            // By default it holds itself back, to seconds at the start and in tests with many objects.
+            .flag("--kube-api-qps", "500")
+            .flag("--kube-api-burst", "1000")
             .flag("--leader-elect", "false")
             .flag("--secure-port", "0")
     }

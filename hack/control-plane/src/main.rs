@@ -21,10 +21,17 @@ async fn main() -> ExitCode {
     match run(Args::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(err) => {
-            eprintln!("control-plane: {err}");
+            eprintln!("control-plane: {}", with_causes(err.as_ref()));
             ExitCode::FAILURE
         }
     }
+}
+
+fn with_causes(err: &dyn Error) -> String {
+    std::iter::successors(Some(err), |err| (*err).source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 async fn run(args: Args) -> Result<(), Box<dyn Error>> {
