@@ -166,6 +166,22 @@ fn v1alpha1_holds_the_whole_status_of_v1() {
 }
 
 #[test]
+fn the_fields_that_both_specs_have_follow_the_same_rules() {
+    let (hub, spoke) = (schema("v1"), schema("v1alpha1"));
+    let [hub, spoke] = [&hub, &spoke].map(|root| &root["properties"]["spec"]["properties"]);
+    for field in ["replicas", "image", "port"] {
+        assert_eq!(hub[field], spoke[field], "{field}");
+    }
+    let (hub, spoke) = (
+        &hub["operation"]["properties"]["provider"],
+        &spoke["provider"],
+    );
+    for rule in ["maxLength", "x-kubernetes-validations"] {
+        assert_eq!(hub[rule], spoke[rule], "provider, {rule}");
+    }
+}
+
+#[test]
 fn the_defaults_in_the_schema_are_those_of_the_types() {
     for version in ["v1", "v1alpha1"] {
         let schema = schema(version);

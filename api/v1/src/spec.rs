@@ -27,11 +27,37 @@ use crate::{defaults, rules, schema, status::TaskStatus};
         status_replicas_path = ".status.replicas",
         label_selector_path = ".status.selector"
     ),
-    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase", description = "The workload and the operation together."),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status", description = "Whether the Task is ready."),
-    printcolumn(name = "Available", type_ = "integer", json_path = ".status.availableReplicas", description = "The replicas that are available."),
-    printcolumn(name = "Image", type_ = "string", json_path = ".spec.image", description = "The container image.", priority = 1),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", description = "The time since the Task was created."),
+    printcolumn(
+        name = "Phase",
+        type_ = "string",
+        json_path = ".status.phase",
+        description = "The workload and the operation together."
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the Task is ready."
+    ),
+    printcolumn(
+        name = "Available",
+        type_ = "integer",
+        json_path = ".status.availableReplicas",
+        description = "The replicas that are available."
+    ),
+    printcolumn(
+        name = "Image",
+        type_ = "string",
+        json_path = ".spec.image",
+        description = "The container image.",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp",
+        description = "The time since the Task was created."
+    ),
     validation = crate::rules::name()
 )]
 #[serde(rename_all = "camelCase")]
@@ -55,8 +81,8 @@ pub struct TaskSpec {
     pub port: i32,
 
     /// The environment of the container: values by the names of the variables; at most 256. A name has
-    /// 1 to 64 letters, digits, dashes, underscores or dots and does not begin with a digit; a value has at most 4096
-    /// characters. A value may refer to another variable as $(NAME), whatever the order of writing.
+    /// 1 to 64 letters, digits, dashes, underscores or dots and does not begin with a digit; a value has
+    /// at most 4096 characters. A value may refer to another variable as $(NAME), whatever the order of writing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "env_schema")]
     #[x_kube(validation = rules::env_map())]
