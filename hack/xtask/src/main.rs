@@ -1,2 +1,65 @@
-//! Developers' commands.
-fn main() {}
+//! Developers' commands: `cargo xtask help`.
+
+mod cluster_dir;
+mod down;
+mod generate;
+mod programs;
+mod samples;
+mod say;
+mod status;
+mod supervise;
+mod up;
+
+use std::{error::Error, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+use cluster_dir::ClusterDir;
+use control_plane::Binaries;
+
+/// Developers' commands.
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start a local control plane with task-conversion and task-controller in it, or bring a running one up to date.
+    Up,
+    /// Stop what `up` started, and forget its state.
+    Down,
+    /// Write crds/tasks.task.example.io.yaml from the API types.
+    Generate {
+        /// Write nothing; fail if the file is not as it would be written.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build the programs of the control plane that are missing.
+    Tools,
+    /// Own the processes of the local control plane until told to stop (`up` starts this one).
+    #[command(hide = true)]
+    Supervise,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Args::parse().command).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            say::error(err.as_ref());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Up => up::up(&ClusterDir::of_this_build()?).await?,
+        Command::Down => down::down(&ClusterDir::of_this_build()?).await?,
+        Command::Generate { check } => generate::generate(check)?,
+        Command::Tools => drop(tokio::task::spawn_blocking(Binaries::find_or_build).await??),
+        Command::Supervise => supervise::supervise(&ClusterDir::of_this_build()?).await?,
+    }
+    Ok(())
+}

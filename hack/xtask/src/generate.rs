@@ -1,0 +1,57 @@
+//! The generated file of this repository.
+
+use std::{fs, io, path::PathBuf};
+
+use crate::cluster_dir::workspace;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("cannot read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} is not what the API types say, first in line {line}: run `make generate`", path.display())]
+    Drift { path: PathBuf, line: usize },
+}
+
+/// Writes the CustomResourceDefinition, or with `check` compares it with the file.
+pub(crate) fn generate(check: bool) -> Result<(), Error> {
+    let path = workspace().join("crds/tasks.task.example.io.yaml");
+    let wanted = task_crds::yaml();
+    if !check {
+        return fs::write(&path, wanted).map_err(|source| Error::Write { path, source });
+    }
+    let found = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) => return Err(Error::Read { path, source }),
+    };
+    match first_difference(&found, &wanted) {
+        None => Ok(()),
+        Some(line) => Err(Error::Drift { path, line }),
+    }
+}
+
+/// The number of the first line in which two texts differ.
+fn first_difference(one: &str, other: &str) -> Option<usize> {
+    if one == other {
+        return None;
+    }
+    let same = one
+        .split_inclusive('\n')
+        .zip(other.split_inclusive('\n'))
+        .take_while(|(a, b)| a == b);
+    Some(same.count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_differs_is_told() {
+        assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+        assert_eq!(first_difference("a\nb\n", "a\nc\n"), Some(2));
+        assert_eq!(first_difference("a\n", "a\nb\n"), Some(2));
+        assert_eq!(first_difference("a", "a\n"), Some(1));
+    }
+}

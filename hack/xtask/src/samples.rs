@@ -1,0 +1,102 @@
+//! One Task of each version in the local control plane, as a person would apply and read it with kubectl.
+
+use std::{
+    ffi::OsStr,
+    io,
+    process::{ExitStatus, Output},
+};
+
+use control_plane::process::log_tail;
+use tokio::process::Command;
+
+use crate::{
+    cluster_dir::{ClusterDir, workspace},
+    say,
+    status::Status,
+};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("cannot run kubectl")]
+    Run(#[source] io::Error),
+    #[error("kubectl failed ({0})")]
+    Failed(ExitStatus),
+    #[error("a sample is not Ready.\n{report}")]
+    NotReady { report: String },
+}
+
+/// Applies the samples, waits until they are Ready, and shows them at both versions.
+pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<(), Error> {
+    let samples = workspace().join("hack/samples");
+    let samples = samples.as_os_str();
+    let kubectl = Kubectl { dir, status };
+    say::step("applying hack/samples and waiting until both Tasks are Ready");
+    kubectl
+        .run(&["apply".as_ref(), "-f".as_ref(), samples])
+        .await?;
+    let ready = ["wait", "--for=condition=Ready", "--timeout=120s", "-f"];
+    let ready = kubectl
+        .run(&[&ready.map(OsStr::new)[..], &[samples]].concat())
+        .await;
+    if ready.is_err() {
+        return Err(Error::NotReady {
+            report: report(&kubectl, samples).await?,
+        });
+    }
+    for version in ["v1", "v1alpha1"] {
+        let resource = format!("tasks.{version}.task.example.io");
+        println!("\n$ kubectl get {resource}");
+        kubectl.run(&["get".as_ref(), resource.as_ref()]).await?;
+    }
+    println!(
+        "\nGo on with:\n  export KUBECONFIG={}\n  {} get tasks\nStop with:\n  make down",
+        status.kubeconfig.display(),
+        status.kubectl.display(),
+    );
+    Ok(())
+}
+
+/// What a person would look at first.
+async fn report(kubectl: &Kubectl<'_>, samples: &OsStr) -> Result<String, Error> {
+    let described = kubectl
+        .output(&["describe".as_ref(), "-f".as_ref(), samples])
+        .await?;
+    let mut report = String::from_utf8_lossy(&described.stdout).into_owned();
+    for program in [&kubectl.status.controller, &kubectl.status.conversion] {
+        let tail = log_tail(&kubectl.dir.log(&program.name));
+        report.push_str(&format!("\nThe log of {} ends:\n{tail}\n", program.name));
+    }
+    Ok(report)
+}
+
+/// The kubectl of the local control plane.
+struct Kubectl<'a> {
+    dir: &'a ClusterDir,
+    status: &'a Status,
+}
+
+impl Kubectl<'_> {
+    fn command(&self, args: &[&OsStr]) -> Command {
+        let mut command = Command::new(&self.status.kubectl);
+        command
+            .env("KUBECONFIG", &self.status.kubeconfig)
+            .env("KUBECACHEDIR", self.dir.kubectl_cache())
+            .env("KUBERC", "off")
+            .args(args);
+        command
+    }
+
+    /// Runs it for a person to see.
+    async fn run(&self, args: &[&OsStr]) -> Result<(), Error> {
+        let status = self.command(args).status().await.map_err(Error::Run)?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(Error::Failed(status))
+        }
+    }
+
+    async fn output(&self, args: &[&OsStr]) -> Result<Output, Error> {
+        self.command(args).output().await.map_err(Error::Run)
+    }
+}

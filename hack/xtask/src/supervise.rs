@@ -1,0 +1,97 @@
+//! The process that owns the local control plane and the operator's two programs: they live as long as it does.
+
+use std::{io, path::PathBuf, time::Duration};
+
+use control_plane::{ControlPlane, Options, Tool, crd};
+use nix::unistd::setsid;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::sleep,
+};
+
+use crate::{
+    cluster_dir::{self, ClusterDir},
+    programs::{self, Supervised},
+    status::Status,
+};
+
+/// How often it looks whether something has ended; an ended process is started again no faster.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Dir(#[from] cluster_dir::Error),
+    #[error(transparent)]
+    ControlPlane(#[from] control_plane::Error),
+    #[error(transparent)]
+    Program(#[from] programs::Error),
+    #[error(transparent)]
+    Crd(#[from] crd::Error),
+    #[error("cannot listen to signals")]
+    Signals(#[source] io::Error),
+    #[error("cannot write {}", path.display())]
+    Status { path: PathBuf, source: io::Error },
+}
+
+/// Starts everything and keeps it running.
+///
+/// SIGTERM ends it. SIGHUP makes it start again what has been built anew. It also ends when its status file
+/// disappears, so that removing the state folder (`cargo clean`) leaves nothing running.
+pub(crate) async fn supervise(dir: &ClusterDir) -> Result<(), Error> {
+    // A terminal that closes is not its business. It fails only for a process that leads its group, which has a terminal by a person's wish.
+    let _ = setsid();
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signals)?;
+    let hangup = signal(SignalKind::hangup()).map_err(Error::Signals)?;
+    let _lock = dir.own()?;
+    tokio::select! {
+        result = keep_running(dir, hangup) => result,
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    }
+}
+
+async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error> {
+    let options = Options {
+        state_dir: Some(dir.control_plane()),
+        ..Options::default()
+    };
+    let mut control_plane = ControlPlane::start(options).await?;
+    let mut conversion = Supervised::conversion(dir)?;
+    let crd = programs::local_crd(dir, conversion.listens())?;
+    crd::install(control_plane.client()?, &crd).await?;
+    let mut controller = Supervised::controller(dir, control_plane.kubeconfig())?;
+    let mut told = None;
+    loop {
+        let status = Status {
+            kubeconfig: control_plane.kubeconfig().to_owned(),
+            kubectl: control_plane.binaries().path(Tool::Kubectl).to_owned(),
+            conversion: conversion.running(),
+            controller: controller.running(),
+        };
+        if told.as_ref() != Some(&status) {
+            let path = dir.status();
+            status
+                .write(&path)
+                .map_err(|source| Error::Status { path, source })?;
+            told = Some(status);
+        } else if !dir.status().exists() {
+            return Ok(());
+        }
+        let newest = tokio::select! {
+            _ = rebuilt.recv() => true,
+            () = sleep(INTERVAL) => false,
+        };
+        for component in control_plane.ended()? {
+            eprintln!("{component} ended and is started again");
+            control_plane.restart(component).await?;
+        }
+        for program in [&mut conversion, &mut controller] {
+            if program.has_ended()? || (newest && program.is_outdated()?) {
+                eprintln!("{} is started again", program.name());
+                program.restart()?;
+            }
+        }
+    }
+}
