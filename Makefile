@@ -1,0 +1,42 @@
+# The developers' commands. Rust and Go are all that they need; see README.md.
+
+CARGO ?= cargo
+
+.DEFAULT_GOAL := all
+
+.PHONY: all
+all: build ## The same as build.
+
+.PHONY: build
+build: ## Build every program of the workspace.
+	$(CARGO) build --workspace
+
+.PHONY: test
+test: ## Everything that must hold before a change is merged; it needs no network once all is built.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) xtask tools
+	$(CARGO) test --workspace
+	$(CARGO) xtask generate --check
+
+.PHONY: up
+up: ## Start a local control plane with the operator in it, or bring it up to date.
+	@$(CARGO) xtask up
+
+.PHONY: down
+down: ## Stop what `make up` started.
+	@$(CARGO) xtask down
+
+.PHONY: generate
+generate: ## Write the CustomResourceDefinition from the API types.
+	$(CARGO) xtask generate
+
+# They fail instead of doing half of what their names promise.
+.PHONY: docker-build docker-push deploy undeploy
+docker-build docker-push deploy undeploy:
+	@echo 'make $@: not there yet; the issue "Ship it" brings the image, the chart and the manifest.' >&2
+	@exit 1
+
+.PHONY: help
+help: ## Tell what the targets do.
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST))
