@@ -1,1 +1,27 @@
 //! The controller of Task.
+//!
+//! It watches Tasks at v1 and keeps, for each, a ConfigMap, a Service and a Deployment as the Task says,
+//! and the Task's status as they are. See [`reconcile`] for how one pass goes.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`run`] | the wiring: watches, queue, servers, shutdown |
+//! | [`reconcile`] | one pass over one Task |
+//! | [`cache`] | what the API server holds, as far as the controller has heard |
+//! | [`retry`] | when a Task whose pass failed is tried again |
+//! | [`health`], [`metrics`], [`logging`] | what others see of the process |
+//! | [`names`] | the names that other systems know |
+
+mod args;
+pub mod cache;
+#[cfg(test)]
+mod fixtures;
+pub mod health;
+pub mod logging;
+pub mod metrics;
+pub mod names;
+pub mod reconcile;
+pub mod retry;
+pub mod run;
+
+pub use args::{Args, LogFormat};

@@ -1,0 +1,58 @@
+//! The command line.
+
+use std::net::SocketAddr;
+
+use clap::{Parser, ValueEnum};
+
+/// Reconciles Tasks: keeps a Deployment, a Service and a ConfigMap for each, and tells in its status how they are.
+///
+/// The connection to the API server is that of KUBECONFIG or ~/.kube/config, else that of the pod it runs in.
+#[derive(Clone, Debug, Parser)]
+#[command(version)]
+pub struct Args {
+    /// Look after the Tasks of this namespace only, instead of all.
+    #[arg(long, env = "TASK_NAMESPACE")]
+    pub namespace: Option<String>,
+
+    /// How many Tasks are reconciled at the same time.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    pub concurrency: u16,
+
+    /// The address at which /healthz and /readyz answer.
+    #[arg(long, default_value = "0.0.0.0:8081")]
+    pub health_bind: SocketAddr,
+
+    /// The address at which /metrics answers.
+    #[arg(long, default_value = "0.0.0.0:8080")]
+    pub metrics_bind: SocketAddr,
+
+    /// The form of the log lines; what is logged is said by RUST_LOG (default: info).
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one JSON object a line.
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn no_tasks_at_a_time_is_refused() {
+        assert!(Args::try_parse_from(["task-controller", "--concurrency", "0"]).is_err());
+    }
+}

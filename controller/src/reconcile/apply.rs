@@ -1,0 +1,219 @@
+//! Brings the children to what they should be: server-side apply of those that differ.
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use k8s_openapi::{NamespaceResourceScope, api::apps::v1::Deployment};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use task_api_v1::{Task, names::FIELD_MANAGER};
+
+use super::{
+    build::Children,
+    compare::is_applied,
+    observe::{Caches, Child, Observed},
+};
+use crate::cache::{Cache, trim_metadata};
+
+/// How often a write that met a newer object is tried again at once.
+const IMMEDIATE_RETRIES: u32 = 3;
+
+/// How long one request may take. A pass is never held longer by an API server that does not answer.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Why a child is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The name is taken by an object that the Task does not control. It was not touched.
+    #[error("{child} exists and is {}", match .owner { Some(owner) => format!("controlled by {owner}"), None => "not controlled by this Task".to_owned() })]
+    Conflict {
+        /// The kind and the name of the child.
+        child: String,
+        /// The kind and name of its controller, if it has one.
+        owner: Option<String>,
+    },
+    /// An earlier object of the same name is still being deleted.
+    #[error("an earlier {0} is still being deleted")]
+    Leaving(String),
+    /// The API server did not do as it was asked.
+    #[error("cannot apply {child}: {source}")]
+    Request {
+        /// The kind and the name of the child.
+        child: String,
+        /// What it said.
+        source: kube::Error,
+    },
+    /// The API server did not answer in time.
+    #[error("cannot apply {0}: no answer within {REQUEST_TIMEOUT:?}")]
+    Timeout(String),
+    /// The object kept changing while it was being written.
+    #[error("cannot apply {0}: it is being changed by others at the same time")]
+    Contended(String),
+    /// An object could not be written as JSON.
+    #[error("cannot write {child} as JSON")]
+    Json {
+        /// The kind and the name of the child.
+        child: String,
+        /// What stood in the way.
+        source: serde_json::Error,
+    },
+}
+
+/// Brings the children of `task` to what they should be, and returns the Deployment.
+///
+/// In the order in which the pods need them; the first that fails stops the rest, so that no pod mounts
+/// a ConfigMap that is not the Task's. Children that are already as they should be cost no request.
+///
+/// # Errors
+/// See [`Error`]. Nothing at all was written if the caches knew of a child that is foreign or leaving.
+pub async fn apply(
+    client: &Client,
+    caches: &Caches,
+    task: &Task,
+    children: &Children,
+    observed: Observed,
+) -> Result<Arc<Deployment>, Error> {
+    writable(&children.config_map, &observed.config_map)?;
+    writable(&children.service, &observed.service)?;
+    writable(&children.deployment, &observed.deployment)?;
+
+    settle(
+        client,
+        &caches.config_maps,
+        task,
+        &children.config_map,
+        observed.config_map,
+    )
+    .await?;
+    settle(
+        client,
+        &caches.services,
+        task,
+        &children.service,
+        observed.service,
+    )
+    .await?;
+    settle(
+        client,
+        &caches.deployments,
+        task,
+        &children.deployment,
+        observed.deployment,
+    )
+    .await
+}
+
+fn writable<K: Resource<DynamicType = ()>>(desired: &K, observed: &Child<K>) -> Result<(), Error> {
+    match observed {
+        Child::Absent | Child::Ours(_) => Ok(()),
+        Child::Leaving => Err(Error::Leaving(describe(desired))),
+        Child::Foreign(owner) => Err(Error::Conflict {
+            child: describe(desired),
+            owner: owner.clone(),
+        }),
+    }
+}
+
+/// Brings one child to `desired`, starting from what is known of it.
+async fn settle<K>(
+    client: &Client,
+    cache: &Cache<K>,
+    task: &Task,
+    desired: &K,
+    mut observed: Child<K>,
+) -> Result<Arc<K>, Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + 'static,
+{
+    let api: Api<K> = Api::namespaced(client.clone(), &desired.namespace().unwrap_or_default());
+    for _ in 0..=IMMEDIATE_RETRIES {
+        writable(desired, &observed)?;
+        let precondition = match &observed {
+            Child::Ours(live)
+                if is_applied(desired, &**live)
+                    .map_err(|source| json_error(desired, source))? =>
+            {
+                return Ok(Arc::clone(live));
+            }
+            Child::Ours(live) => json!({ "uid": live.uid() }),
+            // No object has this version, so that this creates or conflicts, and never changes
+            // an object that is not in the cache: it lacks our label, or is foreign. A plain create would
+            // not do: it records its fields under another kind of manager than later applies do, and
+            // those could then never remove a field.
+            _ => json!({ "resourceVersion": "1" }),
+        };
+        match write(&api, desired, precondition).await {
+            Ok(mut live) => {
+                trim_metadata(live.meta_mut());
+                tracing::info!(child = describe(desired), "applied");
+                return Ok(cache.wrote(live));
+            }
+            Err(Error::Request {
+                source: kube::Error::Api(status),
+                ..
+            }) if status.code == 409 => {
+                observed = Child::of(task, read(&api, desired).await?.map(Arc::new));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::Contended(describe(desired)))
+}
+
+async fn write<K>(api: &Api<K>, desired: &K, precondition: Value) -> Result<K, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
+{
+    let mut body = serde_json::to_value(desired).map_err(|source| json_error(desired, source))?;
+    if let (Some(Value::Object(metadata)), Value::Object(more)) =
+        (body.get_mut("metadata"), precondition)
+    {
+        metadata.extend(more);
+    }
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let patch = Patch::Apply(&body);
+    let name = desired.name_any();
+    in_time(desired, api.patch(&name, &params, &patch)).await
+}
+
+async fn read<K>(api: &Api<K>, desired: &K) -> Result<Option<K>, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    in_time(desired, api.get_opt(&desired.name_any())).await
+}
+
+async fn in_time<K, T>(
+    desired: &K,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Error>
+where
+    K: Resource<DynamicType = ()>,
+{
+    match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+        Ok(answer) => answer.map_err(|source| Error::Request {
+            child: describe(desired),
+            source,
+        }),
+        Err(_) => Err(Error::Timeout(describe(desired))),
+    }
+}
+
+fn json_error<K: Resource<DynamicType = ()>>(desired: &K, source: serde_json::Error) -> Error {
+    Error::Json {
+        child: describe(desired),
+        source,
+    }
+}
+
+fn describe<K: Resource<DynamicType = ()>>(object: &K) -> String {
+    format!("{} {}", K::kind(&()), object.name_any())
+}

@@ -1,0 +1,208 @@
+//! One pass over one Task: observe → build → compare and apply → status.
+//!
+//! | step | module | talks to the API server |
+//! |---|---|---|
+//! | what there is | [`observe`] | no, it asks the caches |
+//! | what there should be | [`build`] | no, pure |
+//! | is it so already? | [`compare`] | no, pure |
+//! | make it so | [`apply`] | only for children that differ |
+//! | if it is not so, why | [`setback`] | no, pure |
+//! | so how is the Task? | [`verdict`] | no, pure |
+//! | what to say about it | [`status`] | no, pure; the patch is made here, only if it differs |
+//!
+//! So a pass over a Task at rest makes no request at all.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{Patch, PatchParams},
+    core::DeserializeGuard,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use serde_json::json;
+use task_api_v1::{Task, TaskPhase, names::FIELD_MANAGER};
+
+use crate::{
+    cache::trim_metadata,
+    retry::{Attempt, Retries},
+};
+use setback::{Setback, SetbackKind};
+use status::OwnStatus;
+use verdict::Finding;
+
+pub mod apply;
+pub mod build;
+pub mod compare;
+pub mod observe;
+pub mod setback;
+pub mod status;
+pub mod verdict;
+
+/// A Task as the watch gives it: decoded, or the reason why it could not be.
+pub type Watched = DeserializeGuard<Task>;
+
+/// What every pass needs.
+pub struct Context {
+    /// The connection to the API server.
+    pub client: Client,
+    /// What the API server holds.
+    pub caches: observe::Caches,
+    /// The Tasks that are to be left alone for a while.
+    pub retries: Retries,
+}
+
+/// Why a pass failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The children could not be built.
+    #[error("cannot build the children")]
+    Build(#[from] build::Error),
+    /// A child could not be brought to what it should be; the status says so.
+    #[error(transparent)]
+    Apply(#[from] apply::Error),
+    /// The status could not be written.
+    #[error("cannot write the status")]
+    Status(#[source] kube::Error),
+    /// The API server did not answer in time when the status was written.
+    #[error(
+        "cannot write the status: no answer within {:?}",
+        apply::REQUEST_TIMEOUT
+    )]
+    StatusTimeout,
+}
+
+/// What a pass came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The phase that the Task is in; `None` if it is not for the controller to say.
+    pub phase: Option<TaskPhase>,
+    /// When to look at it again.
+    pub action: Action,
+}
+
+/// Brings the children and the status of one Task to what they should be.
+///
+/// Safe to repeat at any point: the names of the children are fixed, so that a pass that was cut off is
+/// simply made again. A Task that is being deleted is left to the garbage collector, and one that cannot
+/// be decoded to whoever wrote it.
+///
+/// # Errors
+/// See [`Error`]; the pass is to be repeated after [`retry_after`].
+pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, Error> {
+    let key = ObjectRef::from_obj(watched);
+    let Some(newest) = context.caches.tasks.get(&key) else {
+        return Ok(Outcome::NOTHING);
+    };
+    let DeserializeGuard(Ok(task)) = &*newest else {
+        return Ok(Outcome::NOTHING);
+    };
+    if task.metadata.deletion_timestamp.is_some() {
+        return Ok(Outcome::NOTHING);
+    }
+    if let Some(finding) = verdict::operation_gate(task) {
+        let phase = write_status(context, task, finding).await?;
+        return Ok(Outcome::after(phase, verdict::look_again_after(phase)));
+    }
+
+    let children = build::children(task)?;
+    let observed = observe::observe(task, &children, &context.caches);
+    let known = observed.deployment.ours();
+    let known = known.as_deref();
+    if let Attempt::NotYet { wait, setback } = context.retries.attempt(&key, &task.metadata) {
+        let phase = write_status(context, task, Finding::SetBack(&setback, known)).await?;
+        return Ok(Outcome::after(phase, wait));
+    }
+
+    match apply::apply(&context.client, &context.caches, task, &children, observed).await {
+        Ok(deployment) => {
+            context.retries.succeeded(&key);
+            let phase = write_status(context, task, Finding::Applied(&deployment)).await?;
+            Ok(Outcome::after(phase, verdict::look_again_after(phase)))
+        }
+        Err(error) => {
+            let setback = Setback::of(&error);
+            context.retries.set_back(&key, &task.metadata, &setback);
+            let phase = write_status(context, task, Finding::SetBack(&setback, known)).await?;
+            if setback.kind == SetbackKind::Waiting {
+                return Ok(Outcome::after(phase, verdict::look_again_after(phase)));
+            }
+            Err(error.into())
+        }
+    }
+}
+
+/// When to repeat a pass that failed: later each time, as long as it keeps failing.
+pub fn retry_after(watched: &Watched, context: &Context) -> Duration {
+    context
+        .retries
+        .wait_after_failure(&ObjectRef::from_obj(watched), watched.meta())
+}
+
+impl Outcome {
+    /// There is nothing to do until something changes.
+    const NOTHING: Self = Self {
+        phase: None,
+        action: Action::await_change(),
+    };
+
+    fn after(phase: TaskPhase, wait: Duration) -> Self {
+        Self {
+            phase: Some(phase),
+            action: Action::requeue(wait),
+        }
+    }
+}
+
+/// Writes the status if it differs, and returns the phase that it says.
+async fn write_status(
+    context: &Context,
+    task: &Task,
+    finding: Finding<'_>,
+) -> Result<TaskPhase, Error> {
+    let (phase, change) = status::change(task, finding, now());
+    if let Some(next) = change {
+        let written = patch_status(&context.client, task, &next).await?;
+        context.caches.tasks.wrote(DeserializeGuard(Ok(written)));
+        tracing::info!(?phase, "status written");
+    }
+    Ok(phase)
+}
+
+async fn patch_status(client: &Client, task: &Task, next: &OwnStatus) -> Result<Task, Error> {
+    let api: Api<Task> = Api::namespaced(client.clone(), &task.namespace().unwrap_or_default());
+    // Server-side apply owns the conditions one by one, so that those of the operation stay.
+    let patch = Patch::Apply(json!({
+        "apiVersion": Task::api_version(&()),
+        "kind": Task::kind(&()),
+        // Not to a later Task of the same name.
+        "metadata": { "uid": task.metadata.uid },
+        "status": next,
+    }));
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let name = task.name_any();
+    let request = api.patch_status(&name, &params, &patch);
+    let mut written = tokio::time::timeout(apply::REQUEST_TIMEOUT, request)
+        .await
+        .map_err(|_| Error::StatusTimeout)?
+        .map_err(Error::Status)?;
+    trim(&mut written);
+    Ok(written)
+}
+
+/// Drops from a Task what the reconciler never looks at.
+pub fn trim(task: &mut Task) {
+    trim_metadata(&mut task.metadata);
+    task.metadata.labels = None;
+    if let Some(operation) = &mut task.spec.operation {
+        operation.parameters = None;
+    }
+}
+
+/// The time in whole seconds, which is how Kubernetes keeps it.
+fn now() -> Time {
+    let now = Timestamp::now();
+    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
+}

@@ -1,0 +1,193 @@
+//! What there is of a Task's children, from the caches: no request is made.
+
+use std::sync::Arc;
+
+use k8s_openapi::{
+    api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Service},
+    },
+    apimachinery::pkg::apis::meta::v1::OwnerReference,
+};
+use kube::{Resource, ResourceExt, core::DeserializeGuard, runtime::reflector::ObjectRef};
+use task_api_v1::{
+    Task,
+    names::{GROUP, KIND},
+};
+
+use super::build::Children;
+use crate::cache::Cache;
+
+/// The caches that the controller decides from.
+pub struct Caches {
+    /// All Tasks, also those that cannot be decoded.
+    pub tasks: Arc<Cache<DeserializeGuard<Task>>>,
+    /// The ConfigMaps that carry the controller's label.
+    pub config_maps: Arc<Cache<ConfigMap>>,
+    /// The Services that carry the controller's label.
+    pub services: Arc<Cache<Service>>,
+    /// The Deployments that carry the controller's label.
+    pub deployments: Arc<Cache<Deployment>>,
+}
+
+impl Caches {
+    /// Waits until all have been listed.
+    ///
+    /// # Errors
+    /// When a watch was dropped, which happens only as the process ends.
+    pub async fn synced(&self) -> Result<(), kube::runtime::reflector::store::WriterDropped> {
+        self.tasks.synced().await?;
+        self.config_maps.synced().await?;
+        self.services.synced().await?;
+        self.deployments.synced().await
+    }
+}
+
+/// The children of a Task as they are.
+pub struct Observed {
+    /// The ConfigMap.
+    pub config_map: Child<ConfigMap>,
+    /// The Service.
+    pub service: Child<Service>,
+    /// The Deployment.
+    pub deployment: Child<Deployment>,
+}
+
+/// What there is under the name of a child.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Child<K> {
+    /// Nothing that the cache knows of.
+    Absent,
+    /// The child, controlled by this Task.
+    Ours(Arc<K>),
+    /// A child of this Task, or of an earlier one of the same name, on its way out.
+    Leaving,
+    /// An object that the Task does not control, and who does.
+    Foreign(Option<String>),
+}
+
+/// Finds the children of `task`.
+pub fn observe(task: &Task, children: &Children, caches: &Caches) -> Observed {
+    Observed {
+        config_map: find(task, &children.config_map, &caches.config_maps),
+        service: find(task, &children.service, &caches.services),
+        deployment: find(task, &children.deployment, &caches.deployments),
+    }
+}
+
+fn find<K>(task: &Task, desired: &K, cache: &Cache<K>) -> Child<K>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    Child::of(task, cache.get(&ObjectRef::from_obj(desired)))
+}
+
+impl<K: Resource> Child<K> {
+    /// The child, if it is there and controlled by the Task.
+    pub fn ours(&self) -> Option<Arc<K>> {
+        match self {
+            Self::Ours(object) => Some(Arc::clone(object)),
+            Self::Absent | Self::Leaving | Self::Foreign(_) => None,
+        }
+    }
+
+    /// Judges the object that stands under the name of a child of `task`.
+    pub fn of(task: &Task, found: Option<Arc<K>>) -> Self {
+        let Some(object) = found else {
+            return Self::Absent;
+        };
+        match controller(&*object) {
+            Some(owner) if Some(&owner.uid) == task.metadata.uid.as_ref() => {
+                if object.meta().deletion_timestamp.is_some() {
+                    Self::Leaving
+                } else {
+                    Self::Ours(object)
+                }
+            }
+            // The garbage collector will take it: its owner's uid is not that of a living Task.
+            Some(owner) if is_namesake(owner, task) => Self::Leaving,
+            Some(owner) => Self::Foreign(Some(format!("{} {}", owner.kind, owner.name))),
+            None => Self::Foreign(None),
+        }
+    }
+}
+
+fn controller(object: &impl Resource) -> Option<&OwnerReference> {
+    object
+        .owner_references()
+        .iter()
+        .find(|owner| owner.controller == Some(true))
+}
+
+fn is_namesake(owner: &OwnerReference, task: &Task) -> bool {
+    let group = owner.api_version.split('/').next();
+    owner.kind == KIND && group == Some(GROUP) && Some(&owner.name) == task.metadata.name.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{at, deployment, task};
+
+    fn judged(edit: impl FnOnce(&mut Deployment)) -> Child<Deployment> {
+        let task = task("web").build();
+        let mut child = deployment(&task);
+        edit(&mut child);
+        Child::of(&task, Some(Arc::new(child)))
+    }
+
+    fn owner(child: &mut Deployment) -> &mut OwnerReference {
+        &mut child.metadata.owner_references.as_mut().unwrap()[0]
+    }
+
+    #[test]
+    fn a_child_that_the_task_controls_is_ours() {
+        assert!(matches!(judged(|_| {}), Child::Ours(_)));
+    }
+
+    #[test]
+    fn an_object_without_a_controller_is_foreign() {
+        assert_eq!(
+            judged(|child| child.metadata.owner_references = None),
+            Child::Foreign(None)
+        );
+        assert_eq!(
+            judged(|child| owner(child).controller = None),
+            Child::Foreign(None)
+        );
+    }
+
+    #[test]
+    fn an_object_of_another_controller_is_foreign() {
+        let found = judged(|child| {
+            owner(child).kind = "Release".to_owned();
+            owner(child).uid = "other".to_owned();
+        });
+        assert_eq!(found, Child::Foreign(Some("Release web".to_owned())));
+    }
+
+    #[test]
+    fn a_child_of_another_task_is_foreign() {
+        let found = judged(|child| {
+            owner(child).name = "api".to_owned();
+            owner(child).uid = "other".to_owned();
+        });
+        assert_eq!(found, Child::Foreign(Some("Task api".to_owned())));
+    }
+
+    #[test]
+    fn a_child_of_an_earlier_task_of_the_same_name_is_leaving() {
+        assert_eq!(
+            judged(|child| owner(child).uid = "earlier".to_owned()),
+            Child::Leaving
+        );
+    }
+
+    #[test]
+    fn a_child_that_is_being_deleted_is_leaving() {
+        assert_eq!(
+            judged(|child| child.metadata.deletion_timestamp = Some(at(1))),
+            Child::Leaving
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! What the status of a Task should say. Pure.
+//!
+//! The reconciler owns only the fields of [`OwnStatus`] and, in the list of conditions, only those
+//! of type `Ready`, `Reconciling` and `Stalled`. The rest of the status belongs to the operation.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::ResourceExt;
+use serde::Serialize;
+use task_api_v1::{Task, TaskPhase, TaskStatus, names::condition};
+
+use super::{
+    build::labels,
+    verdict::{self, Finding, State, Verdict},
+};
+
+/// The fields of a Task's status that the reconciler owns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnStatus {
+    /// The generation that this is about.
+    pub observed_generation: Option<i64>,
+    /// The summary for people.
+    pub phase: Option<TaskPhase>,
+    /// The pods of the Deployment.
+    pub replicas: Option<i32>,
+    /// Those that are available.
+    pub available_replicas: Option<i32>,
+    /// The selector of the pods.
+    pub selector: Option<String>,
+    /// When any of the others last changed.
+    pub last_update_time: Option<Time>,
+    /// `Ready`, `Reconciling` and `Stalled`, in this order. All three are always there, so that one
+    /// can wait for each to be true and to be false.
+    pub conditions: Vec<Condition>,
+}
+
+/// The types of [`OwnStatus::conditions`], and the state in which each is true.
+const CONDITIONS: [(&str, State); 3] = [
+    (condition::READY, State::Ready),
+    (condition::RECONCILING, State::Reconciling),
+    (condition::STALLED, State::Stalled),
+];
+
+/// The phase that `task` is in, and the status that it should have if that is not the one it has.
+///
+/// A condition's transition time is kept while its status is; `lastUpdateTime` is `now` if anything else
+/// changed. `now` has whole seconds, since no more are stored.
+pub fn change(task: &Task, finding: Finding<'_>, now: Time) -> (TaskPhase, Option<OwnStatus>) {
+    let verdict = verdict::judge(task, finding);
+    let current = task.status.as_ref().map(own);
+    let current = current.as_ref();
+
+    let mut next = OwnStatus {
+        observed_generation: task.metadata.generation,
+        phase: Some(verdict.phase),
+        replicas: Some(verdict::pods(finding.deployment())),
+        available_replicas: Some(verdict::available(finding.deployment())),
+        selector: Some(labels::selector_text(&task.name_any())),
+        last_update_time: current.and_then(|current| current.last_update_time.clone()),
+        conditions: conditions(task, &verdict, current, &now),
+    };
+    if current == Some(&next) {
+        return (verdict.phase, None);
+    }
+    next.last_update_time = Some(now);
+    (verdict.phase, Some(next))
+}
+
+fn conditions(
+    task: &Task,
+    verdict: &Verdict,
+    current: Option<&OwnStatus>,
+    now: &Time,
+) -> Vec<Condition> {
+    let current = current.map_or(&[][..], |current| &current.conditions);
+    CONDITIONS
+        .into_iter()
+        .map(|(type_, state)| {
+            let status = if verdict.state == state {
+                "True"
+            } else {
+                "False"
+            };
+            let since = current
+                .iter()
+                .find(|condition| condition.type_ == type_ && condition.status == status)
+                .map_or(now, |condition| &condition.last_transition_time);
+            Condition {
+                type_: type_.to_owned(),
+                status: status.to_owned(),
+                reason: verdict.reason.clone(),
+                message: verdict.message.clone(),
+                observed_generation: task.metadata.generation,
+                last_transition_time: since.clone(),
+            }
+        })
+        .collect()
+}
+
+/// The part of a status that the reconciler owns.
+fn own(status: &TaskStatus) -> OwnStatus {
+    let find = |(type_, _)| {
+        status
+            .conditions
+            .iter()
+            .flatten()
+            .find(|condition| condition.type_ == type_)
+            .cloned()
+    };
+    OwnStatus {
+        observed_generation: status.observed_generation,
+        phase: status.phase,
+        replicas: status.replicas,
+        available_replicas: status.available_replicas,
+        selector: status.selector.clone(),
+        last_update_time: status.last_update_time.clone(),
+        conditions: CONDITIONS.into_iter().filter_map(find).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+
+    use super::*;
+    use crate::fixtures::{at, deployment, rolled_out, task};
+
+    /// A Task whose status was written at second 100.
+    fn at_rest() -> (Task, Deployment) {
+        let mut task = task("web").build();
+        let deployment = rolled_out(deployment(&task), 1, 1, 1);
+        let status = change(&task, Finding::Applied(&deployment), at(100))
+            .1
+            .unwrap();
+        task.status = Some(serde_json::from_value(serde_json::to_value(status).unwrap()).unwrap());
+        (task, deployment)
+    }
+
+    #[test]
+    fn at_rest_there_is_nothing_to_write() {
+        let (task, deployment) = at_rest();
+        assert_eq!(
+            change(&task, Finding::Applied(&deployment), at(200)),
+            (TaskPhase::Succeeded, None)
+        );
+    }
+
+    #[test]
+    fn a_change_that_keeps_a_condition_keeps_its_transition_time() {
+        let (mut task, _) = at_rest();
+        task.spec.replicas = 2;
+        task.metadata.generation = Some(2);
+        let deployment = rolled_out(deployment(&task), 2, 2, 2);
+        let status = change(&task, Finding::Applied(&deployment), at(200))
+            .1
+            .unwrap();
+        assert_eq!(status.observed_generation, Some(2));
+        assert_eq!(status.last_update_time, Some(at(200)));
+        assert!(
+            status
+                .conditions
+                .iter()
+                .all(|condition| condition.last_transition_time == at(100))
+        );
+    }
+
+    #[test]
+    fn a_condition_that_turns_has_a_new_transition_time() {
+        let (task, deployment) = at_rest();
+        let deployment = rolled_out(deployment, 1, 1, 0);
+        let status = change(&task, Finding::Applied(&deployment), at(200))
+            .1
+            .unwrap();
+        let times: Vec<_> = status
+            .conditions
+            .iter()
+            .map(|condition| condition.last_transition_time.clone())
+            .collect();
+        assert_eq!(times, [at(200), at(200), at(100)]);
+    }
+
+    #[test]
+    fn what_others_write_into_status_is_no_difference() {
+        let (mut task, deployment) = at_rest();
+        let status = task.status.as_mut().unwrap();
+        status.last_async_operation_id = Some("op-1".to_owned());
+        let mut theirs = status.conditions.as_ref().unwrap()[0].clone();
+        theirs.type_ = "AsyncOperation".to_owned();
+        status.conditions.as_mut().unwrap().insert(0, theirs);
+        assert_eq!(
+            change(&task, Finding::Applied(&deployment), at(200)).1,
+            None
+        );
+    }
+
+    #[test]
+    fn an_edit_of_the_status_by_hand_is_put_right() {
+        let (mut task, deployment) = at_rest();
+        task.status.as_mut().unwrap().phase = Some(TaskPhase::Failed);
+        let status = change(&task, Finding::Applied(&deployment), at(200))
+            .1
+            .unwrap();
+        assert_eq!(status.phase, Some(TaskPhase::Succeeded));
+    }
+
+    #[test]
+    fn the_patch_names_only_the_fields_that_the_reconciler_owns() {
+        let task = task("web").build();
+        let status = change(&task, Finding::OperationPending, at(0)).1.unwrap();
+        let json = serde_json::to_value(status).unwrap();
+        let mut fields: Vec<_> = json
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        fields.sort_unstable();
+        assert_eq!(
+            fields,
+            [
+                "availableReplicas",
+                "conditions",
+                "lastUpdateTime",
+                "observedGeneration",
+                "phase",
+                "replicas",
+                "selector"
+            ]
+        );
+    }
+}

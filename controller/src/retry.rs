@@ -1,0 +1,278 @@
+//! When a Task whose pass failed is tried again: later each time, counted per Task.
+//!
+//! Between two tries events go on to come in (of the child that did succeed, say), and each makes a pass. Such a
+//! pass must not ask the API server again for what it just refused. So the setback is remembered: until
+//! the next try is due the children are left alone, unless the Task's spec changes.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::runtime::reflector::ObjectRef;
+
+use crate::reconcile::{
+    Watched,
+    setback::{Setback, SetbackKind},
+};
+
+/// The wait before the first repetition of what may pass by itself.
+const FIRST_WAIT_PASSING: Duration = Duration::from_secs(1);
+
+/// The wait before the first repetition of what somebody has to act on.
+const FIRST_WAIT_LASTING: Duration = Duration::from_secs(5);
+
+/// The longest wait, before jitter.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// The Tasks whose last pass failed.
+#[derive(Default)]
+pub struct Retries {
+    failing: Mutex<HashMap<ObjectRef<Watched>, Failing>>,
+    jitter: RandomState,
+}
+
+/// Whether the children of a Task may be applied now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// They may.
+    Now,
+    /// They were refused a short while ago.
+    NotYet {
+        /// How long is left to wait.
+        wait: Duration,
+        /// What came in the way.
+        setback: Setback,
+    },
+}
+
+struct Failing {
+    uid: Option<String>,
+    generation: Option<i64>,
+    failures: u32,
+    due: Instant,
+    setback: Option<Setback>,
+}
+
+impl Retries {
+    /// Whether the children of this Task may be applied now. A new spec always may.
+    pub fn attempt(&self, key: &ObjectRef<Watched>, metadata: &ObjectMeta) -> Attempt {
+        self.attempt_at(key, metadata, Instant::now())
+    }
+
+    /// Notes that the children could not be applied.
+    pub fn set_back(&self, key: &ObjectRef<Watched>, metadata: &ObjectMeta, setback: &Setback) {
+        self.failed_at(key, metadata, Some(setback), Instant::now());
+    }
+
+    /// How long to wait after a pass that failed, for whatever reason.
+    pub fn wait_after_failure(&self, key: &ObjectRef<Watched>, metadata: &ObjectMeta) -> Duration {
+        self.wait_after_failure_at(key, metadata, Instant::now())
+    }
+
+    /// Forgets the failures of a Task that succeeded, or is gone.
+    pub fn succeeded(&self, key: &ObjectRef<Watched>) {
+        self.failing().remove(key);
+    }
+
+    fn attempt_at(&self, key: &ObjectRef<Watched>, metadata: &ObjectMeta, now: Instant) -> Attempt {
+        let failing = self.failing();
+        let last = failing
+            .get(key)
+            .filter(|last| last.is_about(metadata) && last.due > now);
+        match last.and_then(|last| Some((last.due, last.setback.as_ref()?))) {
+            Some((due, setback)) => Attempt::NotYet {
+                wait: due - now,
+                setback: setback.clone(),
+            },
+            None => Attempt::Now,
+        }
+    }
+
+    fn wait_after_failure_at(
+        &self,
+        key: &ObjectRef<Watched>,
+        metadata: &ObjectMeta,
+        now: Instant,
+    ) -> Duration {
+        let noted = self
+            .failing()
+            .get(key)
+            .filter(|last| last.is_about(metadata) && last.due > now)
+            .map(|last| last.due - now);
+        // A failure beside the children, such as to write the status, was not noted yet.
+        noted.unwrap_or_else(|| self.failed_at(key, metadata, None, now))
+    }
+
+    fn failed_at(
+        &self,
+        key: &ObjectRef<Watched>,
+        metadata: &ObjectMeta,
+        setback: Option<&Setback>,
+        now: Instant,
+    ) -> Duration {
+        let mut failing = self.failing();
+        let before = failing
+            .get(key)
+            .filter(|last| last.is_about(metadata))
+            .map_or(0, |last| last.failures);
+        let first = match setback.map(|setback| setback.kind) {
+            // The watch tells when it is over: no try is held back.
+            Some(SetbackKind::Waiting) => return Duration::ZERO,
+            Some(SetbackKind::Lasting) => FIRST_WAIT_LASTING,
+            Some(SetbackKind::Passing) | None => FIRST_WAIT_PASSING,
+        };
+        let wait = backoff(first, before, self.jitter.hash_one((key, before)));
+        let entry = Failing {
+            uid: metadata.uid.clone(),
+            generation: metadata.generation,
+            failures: before.saturating_add(1),
+            due: now + wait,
+            setback: setback.cloned(),
+        };
+        failing.insert(key.clone(), entry);
+        wait
+    }
+
+    fn failing(&self) -> MutexGuard<'_, HashMap<ObjectRef<Watched>, Failing>> {
+        // Each change to it is complete at once, so there is nothing half-done to fear.
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Failing {
+    fn is_about(&self, metadata: &ObjectMeta) -> bool {
+        self.uid == metadata.uid && self.generation == metadata.generation
+    }
+}
+
+/// The wait after `failures` earlier ones: doubled for each up to [`LONGEST_WAIT`], and up to a quarter longer, as
+/// `random` has it, so that Tasks that failed together are not tried again together.
+fn backoff(first: Duration, failures: u32, random: u64) -> Duration {
+    let wait = first
+        .saturating_mul(2_u32.saturating_pow(failures))
+        .min(LONGEST_WAIT);
+    wait + wait.mul_f64((random % 1024) as f64 / 4096.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LASTING: SetbackKind = SetbackKind::Lasting;
+
+    fn key() -> ObjectRef<Watched> {
+        ObjectRef::new("web").within("default")
+    }
+
+    fn generation(generation: i64) -> ObjectMeta {
+        ObjectMeta {
+            uid: Some("uid".to_owned()),
+            generation: Some(generation),
+            ..ObjectMeta::default()
+        }
+    }
+
+    fn setback(kind: SetbackKind) -> Setback {
+        Setback {
+            kind,
+            reason: "Because".to_owned(),
+            message: "so it is".to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_wait_is_twice_the_last_up_to_minutes() {
+        let waits: Vec<_> = (0..9)
+            .map(|failures| backoff(FIRST_WAIT_LASTING, failures, 0).as_secs())
+            .collect();
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(backoff(FIRST_WAIT_PASSING, u32::MAX, 0), LONGEST_WAIT);
+    }
+
+    #[test]
+    fn jitter_adds_less_than_a_quarter() {
+        for random in 0..2048 {
+            let wait = backoff(LONGEST_WAIT, 0, random);
+            assert!(
+                wait >= LONGEST_WAIT && wait < LONGEST_WAIT.mul_f64(1.25),
+                "{wait:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn refused_children_are_left_alone_until_the_next_try_is_due() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        let wait = retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
+        let expected = Attempt::NotYet {
+            wait,
+            setback: setback(LASTING),
+        };
+        assert_eq!(retries.attempt_at(&key(), &generation(1), start), expected);
+        assert_eq!(
+            retries.attempt_at(&key(), &generation(1), start + wait),
+            Attempt::Now
+        );
+    }
+
+    #[test]
+    fn a_new_spec_is_tried_at_once() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
+        assert_eq!(
+            retries.attempt_at(&key(), &generation(2), start),
+            Attempt::Now
+        );
+    }
+
+    #[test]
+    fn a_failed_pass_is_counted_once() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        let wait = retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
+        assert_eq!(
+            retries.wait_after_failure_at(&key(), &generation(1), start),
+            wait
+        );
+    }
+
+    #[test]
+    fn a_status_that_could_not_be_written_holds_no_child_back() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        let wait = retries.wait_after_failure_at(&key(), &generation(1), start);
+        assert!(wait >= FIRST_WAIT_PASSING);
+        assert_eq!(
+            retries.attempt_at(&key(), &generation(1), start),
+            Attempt::Now
+        );
+    }
+
+    #[test]
+    fn waiting_for_a_deletion_holds_nothing_back() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        retries.failed_at(
+            &key(),
+            &generation(1),
+            Some(&setback(SetbackKind::Waiting)),
+            start,
+        );
+        assert_eq!(
+            retries.attempt_at(&key(), &generation(1), start),
+            Attempt::Now
+        );
+    }
+
+    #[test]
+    fn success_starts_the_count_anew() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        for _ in 0..5 {
+            retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
+        }
+        retries.succeeded(&key());
+        let wait = retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
+        assert!(wait < FIRST_WAIT_LASTING * 2, "{wait:?}");
+    }
+}

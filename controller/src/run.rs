@@ -1,0 +1,299 @@
+//! The wiring of the process, from the top to the bottom.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::Instant,
+};
+
+use axum::Router;
+use futures::{Stream, StreamExt};
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Service},
+    },
+};
+use kube::{
+    Api, Client, Config, Resource, ResourceExt,
+    core::DeserializeGuard,
+    runtime::{
+        Controller, WatchStreamExt,
+        controller::{self, Action},
+        watcher::{self, Event},
+    },
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+use tracing::Instrument;
+
+use crate::{
+    args::Args,
+    cache,
+    health::{self, Readiness},
+    metrics::{self, Metrics},
+    reconcile::{self, Context, Watched, build::labels, observe::Caches},
+    retry::Retries,
+};
+
+/// Why the controller could not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection to an API server is configured.
+    #[error("cannot find out how to reach the API server")]
+    Config(#[source] kube::config::InferConfigError),
+    /// The configured connection cannot be used.
+    #[error("cannot set up the connection to the API server")]
+    Client(#[source] kube::Error),
+    /// An address to listen on is not to be had.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The handler of a signal cannot be installed.
+    #[error("cannot listen for signals")]
+    Signals(#[source] io::Error),
+}
+
+/// Runs the controller until SIGTERM or SIGINT; then passes in flight finish, and it returns.
+///
+/// # Errors
+/// When it cannot start. Once it runs nothing makes it return: trouble with the API server is logged and
+/// tried again.
+pub async fn run(args: Args) -> Result<(), Error> {
+    let stop = stop_signal()?;
+    let client = client().await?;
+    let metrics = Arc::new(Metrics::default());
+    let readiness = Readiness::default();
+    serve(
+        "metrics",
+        args.metrics_bind,
+        metrics::router(Arc::clone(&metrics)),
+    )
+    .await?;
+    serve(
+        "health",
+        args.health_bind,
+        health::router(readiness.clone()),
+    )
+    .await?;
+
+    let namespace = args.namespace.as_deref();
+    let managed = watcher::Config::default().labels(&labels::managed());
+    let (tasks, task_events) = cache::watch(
+        api::<Watched>(&client, namespace),
+        watcher::Config::default(),
+        trim_watched,
+    );
+    let (config_maps, config_map_events) = cache::watch(
+        api::<ConfigMap>(&client, namespace),
+        managed.clone(),
+        |_| {},
+    );
+    let (services, service_events) =
+        cache::watch(api::<Service>(&client, namespace), managed.clone(), |_| {});
+    let (deployments, deployment_events) =
+        cache::watch(api::<Deployment>(&client, namespace), managed, |_| {});
+    let store = tasks.store();
+    let context = Arc::new(Shared {
+        metrics,
+        reconcile: Context {
+            client,
+            caches: Caches {
+                tasks,
+                config_maps,
+                services,
+                deployments,
+            },
+            retries: Retries::default(),
+        },
+    });
+
+    tokio::spawn(tell_when_ready(
+        Arc::clone(&context),
+        readiness.clone(),
+        stop.clone(),
+    ));
+    let gone = Arc::clone(&context);
+    let task_events = task_events.inspect(move |event| {
+        if let Event::Delete(task) = event {
+            gone.reconcile.retries.succeeded(&task.into());
+        }
+    });
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        namespace = namespace.unwrap_or("all"),
+        "started"
+    );
+    Controller::for_stream(
+        changed(task_events).predicate_filter(what_a_pass_depends_on, Default::default()),
+        store,
+    )
+    .owns_stream(changed(config_map_events))
+    .owns_stream(changed(service_events))
+    .owns_stream(changed(deployment_events))
+    .with_config(controller::Config::default().concurrency(args.concurrency))
+    .graceful_shutdown_on(stopped(stop))
+    .run(pass, retry, context)
+    .for_each(|_| std::future::ready(()))
+    .await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// What the passes share.
+struct Shared {
+    reconcile: Context,
+    metrics: Arc<Metrics>,
+}
+
+/// One pass, with what is seen of it from outside.
+async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reconcile::Error> {
+    let name = watched.name_any();
+    let namespace = watched.namespace().unwrap_or_default();
+    if let DeserializeGuard(Err(invalid)) = &*watched {
+        shared.metrics.undecodable();
+        tracing::error!(namespace, name, error = %invalid, "skipped a Task that cannot be decoded");
+        return Ok(Action::await_change());
+    }
+    // A child that is merely not listed yet must not be taken for one that is missing.
+    if shared.reconcile.caches.synced().await.is_err() {
+        return Ok(Action::await_change());
+    }
+    let start = Instant::now();
+    let span = tracing::info_span!("pass", namespace, name);
+    let outcome = reconcile::reconcile(&watched, &shared.reconcile)
+        .instrument(span)
+        .await;
+    match outcome {
+        Ok(outcome) => {
+            shared
+                .metrics
+                .pass_succeeded(outcome.phase, start.elapsed());
+            Ok(outcome.action)
+        }
+        Err(error) => {
+            shared.metrics.pass_failed(start.elapsed());
+            Err(error)
+        }
+    }
+}
+
+fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
+    let wait = reconcile::retry_after(&watched, &shared.reconcile);
+    tracing::warn!(
+        namespace = watched.namespace(),
+        name = watched.name_any(),
+        error = error as &dyn std::error::Error,
+        "the pass failed and is repeated in {:.1} s",
+        wait.as_secs_f64()
+    );
+    Action::requeue(wait)
+}
+
+/// The parts of a Task that change what a pass does. Its own status is none of them, so that a pass does
+/// not wake itself by writing it.
+fn what_a_pass_depends_on(watched: &Watched) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    let metadata = watched.meta();
+    match &watched.0 {
+        Ok(task) => {
+            metadata.generation.hash(&mut hasher);
+            metadata.deletion_timestamp.is_some().hash(&mut hasher);
+            let operation = task
+                .status
+                .as_ref()
+                .and_then(|status| status.operation.as_ref());
+            operation
+                .and_then(|operation| operation.phase)
+                .hash(&mut hasher);
+        }
+        Err(_) => metadata.resource_version.hash(&mut hasher),
+    }
+    Some(hasher.finish())
+}
+
+fn trim_watched(watched: &mut Watched) {
+    if let DeserializeGuard(Ok(task)) = watched {
+        reconcile::trim(task);
+    }
+}
+
+/// The objects that something happened to, as the controller takes them.
+fn changed<K>(
+    events: impl Stream<Item = Event<K>> + Send,
+) -> impl Stream<Item = Result<K, watcher::Error>> + Send {
+    events.map(Ok).touched_objects()
+}
+
+async fn tell_when_ready(shared: Arc<Shared>, readiness: Readiness, stop: watch::Receiver<bool>) {
+    if shared.reconcile.caches.synced().await.is_ok() {
+        tracing::info!("the caches are synced");
+        readiness.set(true);
+    }
+    stopped(stop).await;
+    readiness.set(false);
+}
+
+async fn client() -> Result<Client, Error> {
+    let config = Config::infer().await.map_err(Error::Config)?;
+    Client::try_from(config).map_err(Error::Client)
+}
+
+fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Listens before it returns, so that an address that is taken ends the process; then serves in the background.
+async fn serve(what: &'static str, address: SocketAddr, router: Router) -> Result<(), Error> {
+    let listen_error = |source| Error::Listen { address, source };
+    let listener = TcpListener::bind(address).await.map_err(listen_error)?;
+    let address = listener.local_addr().map_err(listen_error)?;
+    tracing::info!(%address, "serving {what}");
+    tokio::spawn(async move {
+        if let Err(error) = axum::serve(listener, router).await {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "stopped serving {what}"
+            );
+        }
+    });
+    Ok(())
+}
+
+/// Turns to `true` at SIGTERM or SIGINT.
+fn stop_signal() -> Result<watch::Receiver<bool>, Error> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signals)?;
+    let (sender, receiver) = watch::channel(false);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping: passes in flight finish");
+        sender.send_replace(true);
+        sender.closed().await;
+    });
+    Ok(receiver)
+}
+
+async fn stopped(mut stop: watch::Receiver<bool>) {
+    // An error says that nobody is left who could say stop, which happens only at the end.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
