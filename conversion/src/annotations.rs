@@ -1,0 +1,108 @@
+//! The reserved annotations of an object's metadata.
+
+use std::borrow::Cow;
+
+use crate::error::ConvertError;
+use crate::json::{Node, Object, decode, encode, name_is};
+use crate::rest::{OMITTED, Rest};
+use crate::{Event, Events};
+
+/// The most bytes that the API server allows in the keys and values of all annotations of an object together.
+pub const TOTAL_LIMIT: usize = 262_144;
+
+/// Takes the two reserved annotations out: gives the rest that `kept` holds, drops `misplaced`, which has no business here.
+///
+/// # Errors
+/// When the annotations are no object.
+pub(crate) fn take(
+    root: &mut Object<'_>,
+    kept: &str,
+    misplaced: &str,
+    events: &mut Events,
+) -> Result<Rest, ConvertError> {
+    let Some(Node::Object(metadata)) = root.get_mut("metadata") else {
+        return Ok(Rest::default());
+    };
+    let annotations = match metadata.get_mut("annotations") {
+        Some(Node::Object(annotations)) => annotations,
+        Some(other) if !other.is_null() => {
+            return Err(ConvertError::unexpected(
+                "/metadata/annotations".to_owned(),
+                "an object",
+                other.kind(),
+            ));
+        }
+        _ => return Ok(Rest::default()),
+    };
+    if !annotations
+        .members()
+        .iter()
+        .any(|member| name_is(&member.key, kept) || name_is(&member.key, misplaced))
+    {
+        return Ok(Rest::default());
+    }
+    if annotations.take(misplaced).is_some() {
+        events.push(Event::Misplaced);
+    }
+    let mut rest = Rest::default();
+    if let Some(value) = annotations.take(kept) {
+        match read(&value) {
+            Ok(read) => {
+                rest = read;
+                events.push(Event::Restored);
+            }
+            Err(broken) => events.push(Event::Broken(broken.to_string())),
+        }
+    }
+    if annotations.is_empty() {
+        metadata.take("annotations");
+    }
+    Ok(rest)
+}
+
+fn read(value: &Node<'_>) -> Result<Rest, crate::rest::Broken> {
+    let raw = value.string().ok_or(crate::rest::Broken::NotAString)?;
+    Rest::from_annotation(&decode(raw))
+}
+
+/// Puts `rest` under `key`. Where the total would grow beyond [`TOTAL_LIMIT`] it is left out, and a mark says so if that fits.
+pub(crate) fn put(root: &mut Object<'_>, key: &str, rest: &Rest, events: &mut Events) {
+    if rest.entries.is_empty() {
+        return;
+    }
+    let Some(Node::Object(metadata)) = root.get_mut("metadata") else {
+        return;
+    };
+    if !matches!(metadata.get("annotations"), Some(Node::Object(_))) {
+        metadata.set("annotations", Node::Object(Object::default()));
+    }
+    let Some(Node::Object(annotations)) = metadata.get_mut("annotations") else {
+        return;
+    };
+    let left = TOTAL_LIMIT.saturating_sub(total(annotations) + key.len());
+    let value = rest.to_annotation();
+    if value.len() <= left {
+        annotations.push(Cow::Owned(key.to_owned()), Node::from(encode(&value)));
+        events.push(Event::Written);
+        return;
+    }
+    events.push(Event::Omitted);
+    let mark = Rest {
+        entries: [(OMITTED.to_owned(), "true".to_owned())].into(),
+    }
+    .to_annotation();
+    if mark.len() <= left {
+        annotations.push(Cow::Owned(key.to_owned()), Node::from(encode(&mark)));
+    } else if annotations.is_empty() {
+        metadata.take("annotations");
+    }
+}
+
+fn total(annotations: &Object<'_>) -> usize {
+    let value = |node: &Node<'_>| node.string().map_or(0, |raw| decode(raw).len());
+    annotations
+        .members()
+        .iter()
+        .map(|member| decode(&member.key).len() + value(&member.value))
+        .sum()
+}

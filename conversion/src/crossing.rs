@@ -1,0 +1,272 @@
+//! One step between a spoke and the hub: the order in which the parts of the conversion act.
+
+use std::collections::BTreeSet;
+
+use crate::Events;
+use crate::annotations;
+use crate::error::ConvertError;
+use crate::json::{Node, Object, encode};
+use crate::kind::{Mapping, Only, Place, Spoke};
+use crate::lens::{Crossed, Way};
+use crate::rest::Rest;
+use crate::restore::restore;
+use crate::unknown::carry;
+
+pub(crate) struct Crossing<'k> {
+    pub(crate) group: &'k str,
+    pub(crate) hub: &'k str,
+    pub(crate) spoke: &'k Spoke,
+    pub(crate) way: Way,
+}
+
+impl Crossing<'_> {
+    /// Makes an object of the source's version one of the target's.
+    pub(crate) fn run(
+        &self,
+        root: &mut Object<'_>,
+        events: &mut Events,
+    ) -> Result<(), ConvertError> {
+        let (source_version, target_version) = self.sort(self.hub, self.spoke.version);
+        let (source, target) = self.sort(&self.spoke.hub_tree, &self.spoke.tree);
+        let source_key = format!("{}/{source_version}", self.group);
+        let target_key = format!("{}/{target_version}", self.group);
+
+        let mut kept = annotations::take(root, &target_key, &source_key, events)?;
+        let mut rest = Rest::default();
+        carry(root, source, target, &kept, &mut rest)?;
+        if self.way == Way::Up {
+            self.follow_old_names(root, &mut rest);
+        }
+        let alive = self.cross_fields(root, &mut kept, &mut rest)?;
+        restore(root, target, kept, &mut rest, |pointer| {
+            alive.contains(pointer)
+        });
+        if self.way == Way::Down {
+            self.write_old_names(root);
+        }
+        root.set("apiVersion", Node::from(encode(&target_key)));
+        annotations::put(root, &source_key, &rest, events);
+        Ok(())
+    }
+
+    /// The hub's and the spoke's thing as the source's and the target's.
+    fn sort<T>(&self, hub: T, spoke: T) -> (T, T) {
+        match self.way {
+            Way::Down => (hub, spoke),
+            Way::Up => (spoke, hub),
+        }
+    }
+
+    fn from<'m>(&self, mapping: &'m Mapping) -> &'m Place {
+        self.sort(&mapping.hub, &mapping.spoke).0
+    }
+
+    fn to<'m>(&self, mapping: &'m Mapping) -> &'m Place {
+        self.sort(&mapping.hub, &mapping.spoke).1
+    }
+
+    /// Moves every mapped field and takes out what only the source has. Gives the pointers of the containers that exist in one
+    /// version only and of which something is shown in the other.
+    fn cross_fields(
+        &self,
+        root: &mut Object<'_>,
+        kept: &mut Rest,
+        rest: &mut Rest,
+    ) -> Result<BTreeSet<String>, ConvertError> {
+        let (source_only, _) = self.sort(&self.spoke.hub_only, &self.spoke.spoke_only);
+        let (source_folded, target_folded) =
+            self.sort(&self.spoke.hub_folded, &self.spoke.spoke_folded);
+
+        let mut crossed = Vec::new();
+        for mapping in &self.spoke.mappings {
+            let found = find(root, &self.from(mapping).path);
+            let result = self.cross_field(mapping, found, kept)?;
+            crossed.push((mapping, found.is_some(), result));
+        }
+
+        // A container that only the target has comes to be only by what the source shows of it.
+        let mut alive = BTreeSet::new();
+        for folded in target_folded {
+            if crossed
+                .iter()
+                .any(|(mapping, found, _)| *found && self.to(mapping).path.starts_with(folded))
+            {
+                alive.insert(pointer(folded));
+            } else {
+                for (mapping, _, crossed) in &mut crossed {
+                    if self.to(mapping).path.starts_with(folded) {
+                        *crossed = Crossed::default();
+                    }
+                }
+            }
+        }
+
+        // One that only the source has, and of which nothing is shown, is kept whole.
+        let mut hidden: Vec<&[&str]> = Vec::new();
+        for folded in source_folded {
+            let shown = crossed.iter().any(|(mapping, _, crossed)| {
+                self.from(mapping).path.starts_with(folded) && crossed.value.is_some()
+            });
+            if shown {
+                alive.insert(pointer(folded));
+            } else if let Some(container) = find(root, folded)
+                && !hidden.iter().any(|outer| folded.starts_with(outer))
+            {
+                if !is_all_known_before(container, kept, &pointer(folded)) {
+                    rest.entries
+                        .insert(pointer(folded), container.text().into_owned());
+                }
+                hidden.push(folded);
+            }
+        }
+        let is_hidden = |place: &Place| hidden.iter().any(|folded| place.path.starts_with(folded));
+
+        for Only { place } in source_only {
+            if let Some(value) = take(root, &place.path)
+                && !is_hidden(place)
+            {
+                rest.entries
+                    .insert(place.pointer.clone(), value.text().into_owned());
+            }
+        }
+        let mut values = Vec::new();
+        for (mapping, _, Crossed { value, rest: lost }) in crossed {
+            let (from, to) = (self.from(mapping), self.to(mapping));
+            if from.path != to.path || value.is_none() {
+                take(root, &from.path);
+            }
+            if let Some(lost) = lost
+                && !is_hidden(from)
+            {
+                rest.entries.insert(key(mapping, from), lost);
+            }
+            values.extend(value.map(|value| (to, value)));
+        }
+        for folded in source_folded.iter().rev() {
+            let gone = find(root, folded).is_some_and(|left| match left {
+                Node::Object(object) => object.is_empty(),
+                left => left.is_null(),
+            });
+            if gone {
+                take(root, folded);
+            }
+        }
+        for (to, value) in values {
+            put(root, &to.path, value);
+        }
+        Ok(alive)
+    }
+
+    fn cross_field<'a>(
+        &self,
+        mapping: &Mapping,
+        found: Option<&Node<'a>>,
+        kept: &mut Rest,
+    ) -> Result<Crossed<'a>, ConvertError> {
+        let kept = kept
+            .entries
+            .remove(&key(mapping, self.to(mapping)))
+            .map(Node::from);
+        mapping
+            .lens
+            .cross(self.way, found, kept.as_ref())
+            .map_err(|unexpected| {
+                let pointer = self.from(mapping).pointer.clone() + &unexpected.at;
+                ConvertError::unexpected(pointer, unexpected.expected, unexpected.found)
+            })
+    }
+
+    fn write_old_names(&self, root: &mut Object<'_>) {
+        for renamed in &self.spoke.old_names {
+            if let Some(old) = find(root, &renamed.hub.path).and_then(|new| renamed.lens.older(new))
+            {
+                put(root, &renamed.spoke.path, Node::from(old));
+            }
+        }
+    }
+
+    fn follow_old_names(&self, root: &mut Object<'_>, rest: &mut Rest) {
+        for renamed in &self.spoke.old_names {
+            let Some(old) = find(root, &renamed.spoke.path) else {
+                continue;
+            };
+            let silent = old.is_null() || old.string() == Some("");
+            let given = find(root, &renamed.hub.path)
+                .and_then(|new| renamed.lens.older(new))
+                .map(Node::from);
+            let agrees = given.is_some_and(|given| renamed.lens.agree(old, &given));
+            if !silent && !agrees {
+                match renamed.lens.newer(old) {
+                    Some(new) => put(root, &renamed.hub.path, Node::from(new)),
+                    None => {
+                        rest.entries
+                            .insert(renamed.spoke.pointer.clone(), old.text().into_owned());
+                    }
+                }
+            }
+            take(root, &renamed.spoke.path);
+        }
+    }
+}
+
+/// The key of a mapped field's rest.
+fn key(mapping: &Mapping, owner: &Place) -> String {
+    match mapping.lens.label() {
+        Some(label) => format!("{label}:{}", owner.pointer),
+        None => owner.pointer.clone(),
+    }
+}
+
+fn pointer(path: &[&str]) -> String {
+    path.iter()
+        .fold(String::new(), |pointer, step| pointer + "/" + step)
+}
+
+/// Whether a container has members, and each was the target's own before.
+fn is_all_known_before(container: &Node<'_>, kept: &Rest, pointer: &str) -> bool {
+    match container {
+        Node::Object(object) => {
+            let known = |key: &str| kept.entries.contains_key(&format!("{pointer}/{key}"));
+            !object.is_empty() && object.members().iter().all(|member| known(&member.key))
+        }
+        _ => false,
+    }
+}
+
+fn find<'n, 'a>(root: &'n Object<'a>, path: &[&str]) -> Option<&'n Node<'a>> {
+    let (first, below) = path.split_first()?;
+    let value = root.get(first)?;
+    match value {
+        _ if below.is_empty() => Some(value),
+        Node::Object(object) => find(object, below),
+        _ => None,
+    }
+}
+
+fn take<'a>(root: &mut Object<'a>, path: &[&str]) -> Option<Node<'a>> {
+    let (first, below) = path.split_first()?;
+    if below.is_empty() {
+        return root.take(first);
+    }
+    match root.get_mut(first)? {
+        Node::Object(object) => take(object, below),
+        _ => None,
+    }
+}
+
+/// Sets the value at `path`, making the objects above it where there are none.
+fn put<'a>(root: &mut Object<'a>, path: &[&str], value: Node<'a>) {
+    let Some((first, below)) = path.split_first() else {
+        return;
+    };
+    if below.is_empty() {
+        root.set(first, value);
+        return;
+    }
+    if !matches!(root.get(first), Some(Node::Object(_))) {
+        root.set(first, Node::Object(Object::default()));
+    }
+    if let Some(Node::Object(object)) = root.get_mut(first) {
+        put(object, below, value);
+    }
+}

@@ -1,0 +1,342 @@
+//! A JSON value of which only the containers that a [`Shape`] names are opened.
+
+use std::borrow::Cow;
+
+use super::{Malformed, Scanner, encode, name_is};
+
+/// A value: its exact text, or an opened container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node<'a> {
+    /// The text of a well-formed value that nobody opened.
+    Text(Cow<'a, str>),
+    /// An opened object.
+    Object(Object<'a>),
+    /// An opened array.
+    Array(Vec<Node<'a>>),
+}
+
+/// An opened object: its members in the order of the text.
+///
+/// A key that is written twice counts as its last writing, as it does for every reader of the API server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object<'a> {
+    members: Vec<Member<'a>>,
+}
+
+/// One member of an opened object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// The text between the key's quotes, escapes as written.
+    pub key: Cow<'a, str>,
+    /// The value.
+    pub value: Node<'a>,
+}
+
+/// Which containers to open.
+pub trait Shape: Copy {
+    /// The shape of the member `key` (raw text) of an object, where that is to be opened.
+    fn member(self, key: &str) -> Option<Self>;
+    /// The shape of an array's items; `None` where an object is expected.
+    fn items(self) -> Option<Self>;
+}
+
+impl<'a> Node<'a> {
+    /// Reads the value at the scanner, opened as far as `shape` says.
+    ///
+    /// # Errors
+    /// When no well-formed value stands there.
+    pub fn read(scanner: &mut Scanner<'a>, shape: Option<impl Shape>) -> Result<Self, Malformed> {
+        let Some(shape) = shape else {
+            return scanner.value().map(Self::from);
+        };
+        match (scanner.peek(), shape.items()) {
+            (b'{', None) => {
+                let mut members = Vec::new();
+                scanner.object(|scanner, key| {
+                    let value = Node::read(scanner, shape.member(key))?;
+                    members.push(Member {
+                        key: Cow::Borrowed(key),
+                        value,
+                    });
+                    Ok::<_, Malformed>(())
+                })?;
+                Ok(Self::Object(Object { members }))
+            }
+            (b'[', Some(shape)) => {
+                let mut items = Vec::new();
+                scanner.array(|scanner| {
+                    items.push(Node::read(scanner, Some(shape))?);
+                    Ok::<_, Malformed>(())
+                })?;
+                Ok(Self::Array(items))
+            }
+            _ => scanner.value().map(Self::from),
+        }
+    }
+
+    /// The members of this object, opened now if need be; `None` when it is no object.
+    pub fn members(&self) -> Option<Cow<'_, Object<'a>>> {
+        match self {
+            Self::Object(object) => Some(Cow::Borrowed(object)),
+            Self::Text(Cow::Borrowed(text)) => Object::parse(text).map(Cow::Owned),
+            Self::Text(Cow::Owned(text)) => {
+                Object::parse(text).map(|object| Cow::Owned(object.into_owned()))
+            }
+            Self::Array(_) => None,
+        }
+    }
+
+    /// The object that this is, opened now if need be, to be changed in place; `None` when it is none.
+    pub fn open(&mut self) -> Option<&mut Object<'a>> {
+        if let Self::Text(_) = self {
+            let opened = self.members()?.into_owned();
+            *self = Self::Object(opened);
+        }
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The items of this array, opened now if need be; `None` when it is no array.
+    pub fn items(&self) -> Option<Cow<'_, [Node<'a>]>> {
+        match self {
+            Self::Array(items) => Some(Cow::Borrowed(items)),
+            Self::Text(Cow::Borrowed(text)) => parse_items(text).map(Cow::Owned),
+            Self::Text(Cow::Owned(text)) => parse_items(text)
+                .map(|items| Cow::Owned(items.into_iter().map(Node::into_owned).collect())),
+            Self::Object(_) => None,
+        }
+    }
+
+    /// This value's text.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            _ => {
+                let mut out = String::new();
+                self.write(&mut out);
+                Cow::Owned(out)
+            }
+        }
+    }
+
+    /// The text between the quotes when this is a string.
+    pub fn string(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => text.strip_prefix('"')?.strip_suffix('"'),
+            _ => None,
+        }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Text(text) if text == "null")
+    }
+
+    /// What JSON calls this kind of value, for messages and for kinds that are remembered.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Object(_) => "object",
+            Self::Array(_) => "array",
+            Self::Text(text) => match text.as_bytes().first() {
+                Some(b'{') => "object",
+                Some(b'[') => "array",
+                Some(b'"') => "string",
+                Some(b't' | b'f') => "boolean",
+                Some(b'n') => "null",
+                _ => "number",
+            },
+        }
+    }
+
+    /// Appends this value's text, which is compact but for what came in with white space and was not opened.
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Self::Text(text) => out.push_str(text),
+            Self::Object(object) => object.write(out),
+            Self::Array(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    item.write(out);
+                }
+                out.push(']');
+            }
+        }
+    }
+
+    /// The same value with a text of its own.
+    pub fn into_owned<'b>(self) -> Node<'b> {
+        match self {
+            Self::Text(text) => Node::Text(Cow::Owned(text.into_owned())),
+            Self::Object(object) => Node::Object(object.into_owned()),
+            Self::Array(items) => Node::Array(items.into_iter().map(Node::into_owned).collect()),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Node<'a> {
+    /// A value from its text, which must be well-formed JSON.
+    fn from(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Node<'_> {
+    /// A value from its text, which must be well-formed JSON.
+    fn from(text: String) -> Self {
+        Self::Text(Cow::Owned(text))
+    }
+}
+
+fn parse_items(text: &str) -> Option<Vec<Node<'_>>> {
+    let mut items = Vec::new();
+    let mut scanner = Scanner::new(text);
+    scanner
+        .array(|scanner| {
+            items.push(Node::from(scanner.value()?));
+            Ok::<_, Malformed>(())
+        })
+        .ok()?;
+    Some(items)
+}
+
+impl<'a> Object<'a> {
+    /// Opens the object that `text` is, its members closed; `None` when it is none.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let mut members = Vec::new();
+        let mut scanner = Scanner::new(text);
+        scanner
+            .object(|scanner, key| {
+                members.push(Member {
+                    key: Cow::Borrowed(key),
+                    value: Node::from(scanner.value()?),
+                });
+                Ok::<_, Malformed>(())
+            })
+            .ok()?;
+        scanner.end().ok()?;
+        Some(Self { members })
+    }
+
+    /// The members, in the order of the text.
+    pub fn members(&self) -> &[Member<'a>] {
+        &self.members
+    }
+
+    /// The members, to be changed in place.
+    pub fn members_mut(&mut self) -> &mut Vec<Member<'a>> {
+        &mut self.members
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The value of `name`.
+    pub fn get(&self, name: &str) -> Option<&Node<'a>> {
+        self.members
+            .iter()
+            .rev()
+            .find(|member| name_is(&member.key, name))
+            .map(|member| &member.value)
+    }
+
+    /// The value of `name`, to be changed in place.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node<'a>> {
+        self.members
+            .iter_mut()
+            .rev()
+            .find(|member| name_is(&member.key, name))
+            .map(|member| &mut member.value)
+    }
+
+    /// Removes `name` and gives its value.
+    pub fn take(&mut self, name: &str) -> Option<Node<'a>> {
+        let mut taken = None;
+        // From the last on, which is the one that counts.
+        while let Some(index) = self
+            .members
+            .iter()
+            .rposition(|member| name_is(&member.key, name))
+        {
+            let member = self.members.remove(index);
+            taken.get_or_insert(member.value);
+        }
+        taken
+    }
+
+    /// Sets `name`: in its place if it is there, otherwise at the end.
+    pub fn set(&mut self, name: &str, value: Node<'a>) {
+        match self.get_mut(name) {
+            Some(place) => *place = value,
+            None => {
+                let quoted = encode(name);
+                self.push(Cow::Owned(quoted[1..quoted.len() - 1].to_owned()), value);
+            }
+        }
+    }
+
+    /// Appends a member by its key's raw text.
+    pub fn push(&mut self, key: Cow<'a, str>, value: Node<'a>) {
+        self.members.push(Member { key, value });
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push('{');
+        for (index, member) in self.members.iter().enumerate() {
+            out.push_str(if index > 0 { ",\"" } else { "\"" });
+            out.push_str(&member.key);
+            out.push_str("\":");
+            member.value.write(out);
+        }
+        out.push('}');
+    }
+
+    /// The same object with a text of its own.
+    pub fn into_owned<'b>(self) -> Object<'b> {
+        let owned = |member: Member<'a>| Member {
+            key: Cow::Owned(member.key.into_owned()),
+            value: member.value.into_owned(),
+        };
+        Object {
+            members: self.members.into_iter().map(owned).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    struct Spec;
+
+    impl Shape for Spec {
+        fn member(self, key: &str) -> Option<Self> {
+            (key == "spec").then_some(self)
+        }
+        fn items(self) -> Option<Self> {
+            None
+        }
+    }
+
+    #[test]
+    fn what_is_not_opened_keeps_its_text() {
+        let text = r#"{"a":1e3,"spec":{"b":[ 1 ],"c":"\u0041"},"d":{ }}"#;
+        let node = Node::read(&mut Scanner::new(text), Some(Spec)).unwrap();
+        assert_eq!(node.text(), text);
+    }
+
+    #[test]
+    fn of_a_key_written_twice_the_last_counts_and_all_are_taken() {
+        let mut object = Object::parse(r#"{"a":1,"b":2,"a":3}"#).unwrap();
+        assert_eq!(object.get("a").unwrap().text(), "3");
+        assert_eq!(object.take("a").unwrap().text(), "3");
+        assert_eq!(Node::Object(object).text(), r#"{"b":2}"#);
+    }
+}

@@ -1,0 +1,258 @@
+//! A kind with its versions, and the conversion of one object between any two of them.
+
+use crate::Events;
+use crate::crossing::Crossing;
+use crate::error::ConvertError;
+use crate::field::{Field, Role, Step, pointer, steps};
+use crate::json::{Malformed, Node, Object, Scanner, decode};
+use crate::lens::{Lens, OldName, Way};
+use crate::tree::{Open, Tree};
+
+/// A kind of object: its hub version and its spokes.
+///
+/// Every conversion goes by the hub, so that each spoke needs one table only.
+pub struct Kind {
+    group: &'static str,
+    name: &'static str,
+    hub: &'static str,
+    spokes: Vec<Spoke>,
+    open: Tree,
+}
+
+/// A version that is converted to the hub and back.
+pub(crate) struct Spoke {
+    pub(crate) version: &'static str,
+    pub(crate) tree: Tree,
+    pub(crate) hub_tree: Tree,
+    pub(crate) mappings: Vec<Mapping>,
+    pub(crate) hub_only: Vec<Only>,
+    pub(crate) spoke_only: Vec<Only>,
+    pub(crate) old_names: Vec<Renamed>,
+    pub(crate) hub_folded: Vec<Vec<&'static str>>,
+    pub(crate) spoke_folded: Vec<Vec<&'static str>>,
+}
+
+/// A field with a lens.
+pub(crate) struct Mapping {
+    pub(crate) hub: Place,
+    pub(crate) spoke: Place,
+    pub(crate) lens: &'static dyn Lens,
+}
+
+/// A field of one version only.
+pub(crate) struct Only {
+    pub(crate) place: Place,
+}
+
+/// A field that the spoke shows under a second name.
+pub(crate) struct Renamed {
+    pub(crate) hub: Place,
+    pub(crate) spoke: Place,
+    pub(crate) lens: &'static dyn OldName,
+}
+
+/// A field's path, and its pointer.
+pub(crate) struct Place {
+    pub(crate) path: Vec<&'static str>,
+    pub(crate) pointer: String,
+}
+
+impl Place {
+    fn of(path: &'static str) -> Self {
+        let path_steps: Vec<Step> = steps(path);
+        debug_assert!(
+            path_steps.iter().all(|(_, keys)| keys.is_empty()),
+            "{path}: inside a list only `same` is possible"
+        );
+        Self {
+            path: path_steps.into_iter().map(|(name, _)| name).collect(),
+            pointer: pointer(path),
+        }
+    }
+}
+
+impl Spoke {
+    fn new(version: &'static str, fields: &[Field]) -> Self {
+        let mut spoke = Self {
+            version,
+            tree: Tree::of(fields, false),
+            hub_tree: Tree::of(fields, true),
+            mappings: Vec::new(),
+            hub_only: Vec::new(),
+            spoke_only: Vec::new(),
+            old_names: Vec::new(),
+            hub_folded: Vec::new(),
+            spoke_folded: Vec::new(),
+        };
+        for field in fields {
+            let (hub, spoke_place) = (|| Place::of(field.hub), || Place::of(field.spoke));
+            match field.role {
+                Role::Same => {}
+                Role::Mapped(lens) => spoke.mappings.push(Mapping {
+                    hub: hub(),
+                    spoke: spoke_place(),
+                    lens,
+                }),
+                Role::Only if field.spoke.is_empty() => spoke.hub_only.push(Only { place: hub() }),
+                Role::Only => spoke.spoke_only.push(Only {
+                    place: spoke_place(),
+                }),
+                Role::OldName(lens) => spoke.old_names.push(Renamed {
+                    hub: hub(),
+                    spoke: spoke_place(),
+                    lens,
+                }),
+            }
+        }
+        spoke.hub_folded = spoke.hub_tree.fold(&spoke.tree);
+        spoke.spoke_folded = spoke.tree.fold(&spoke.hub_tree);
+        spoke
+    }
+}
+
+impl Kind {
+    /// The kind `name` of `group`, with a table of fields for each spoke.
+    pub fn new(
+        group: &'static str,
+        name: &'static str,
+        hub: &'static str,
+        spokes: &[(&'static str, &[Field])],
+    ) -> Self {
+        let spokes: Vec<Spoke> = spokes
+            .iter()
+            .map(|(version, fields)| Spoke::new(version, fields))
+            .collect();
+        let open = Tree::to_open(
+            spokes
+                .iter()
+                .flat_map(|spoke| [&spoke.tree, &spoke.hub_tree]),
+        );
+        Self {
+            group,
+            name,
+            hub,
+            spokes,
+            open,
+        }
+    }
+
+    /// The API group.
+    pub fn group(&self) -> &'static str {
+        self.group
+    }
+
+    /// The kind's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The version that a desired apiVersion names.
+    ///
+    /// # Errors
+    /// When it is none of this kind's.
+    pub fn version(&self, api_version: &str) -> Result<&'static str, ConvertError> {
+        let versions = || {
+            self.spokes
+                .iter()
+                .map(|spoke| spoke.version)
+                .chain([self.hub])
+        };
+        let unknown = || ConvertError::UnknownVersion {
+            found: api_version.to_owned(),
+            known: versions()
+                .map(|version| format!("{}/{version}", self.group))
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        let version = api_version
+            .strip_prefix(self.group)
+            .and_then(|rest| rest.strip_prefix('/'));
+        version
+            .and_then(|version| versions().find(|known| *known == version))
+            .ok_or_else(unknown)
+    }
+
+    /// Reads the object at the scanner, opened where conversion has to look inside.
+    ///
+    /// # Errors
+    /// When no well-formed value stands there.
+    pub fn read<'a>(&self, scanner: &mut Scanner<'a>) -> Result<Node<'a>, Malformed> {
+        Node::read(scanner, Some(Open::all(&self.open)))
+    }
+
+    /// Converts an object that [`Kind::read`] gave, in place, to the version `desired` (of [`Kind::version`]), and gives the version
+    /// that it was of.
+    ///
+    /// The object stays the same one, its apiVersion becomes the desired one, and its metadata an object, whatever it was; see the
+    /// crate's documentation for what happens to its fields. `events` tells what was done with the rest.
+    ///
+    /// # Errors
+    /// When the object is not of this kind, or holds where the versions differ what neither schema admits. The object is then half
+    /// converted: only its identity is still of use.
+    pub fn convert(
+        &self,
+        object: &mut Node<'_>,
+        desired: &'static str,
+        events: &mut Events,
+    ) -> Result<&'static str, ConvertError> {
+        let found = object.kind();
+        let Node::Object(root) = object else {
+            return Err(ConvertError::unexpected(String::new(), "an object", found));
+        };
+        let kind = text_of(root, "kind")?;
+        if kind != self.name {
+            return Err(ConvertError::WrongKind {
+                found: kind,
+                expected: self.name,
+            });
+        }
+        let current = self.version(&text_of(root, "apiVersion")?)?;
+        match root.get("metadata") {
+            Some(Node::Object(_)) => {}
+            Some(other) if !other.is_null() => {
+                return Err(ConvertError::unexpected(
+                    "/metadata".to_owned(),
+                    "an object",
+                    other.kind(),
+                ));
+            }
+            _ => root.set("metadata", Node::Object(Object::default())),
+        }
+        if current != desired {
+            for crossing in self.route(current, desired) {
+                crossing.run(root, events)?;
+            }
+        }
+        Ok(current)
+    }
+
+    fn route(&self, current: &str, desired: &str) -> impl Iterator<Item = Crossing<'_>> {
+        let crossing = |version: &str, way: Way| {
+            let spoke = self.spokes.iter().find(|spoke| spoke.version == version)?;
+            Some(Crossing {
+                group: self.group,
+                hub: self.hub,
+                spoke,
+                way,
+            })
+        };
+        [crossing(current, Way::Up), crossing(desired, Way::Down)]
+            .into_iter()
+            .flatten()
+    }
+}
+
+fn text_of(root: &Object<'_>, name: &str) -> Result<String, ConvertError> {
+    let node = root.get(name);
+    match node.and_then(Node::string) {
+        Some(raw) => Ok(decode(raw).into_owned()),
+        None => {
+            let found = node.map_or("nothing", Node::kind);
+            Err(ConvertError::unexpected(
+                format!("/{name}"),
+                "a string",
+                found,
+            ))
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The webhook server `task-conversion`.
+fn main() {}

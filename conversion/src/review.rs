@@ -1,0 +1,367 @@
+//! The answer to a ConversionReview (`apiextensions.k8s.io/v1`), as the API server's own converter checks it.
+//!
+//! Whatever comes in, the answer is a ConversionReview: on success as many objects as came, in the same order; otherwise a failure
+//! whose message names every bad object, up to [`NAMED_FAILURES`].
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::json::{self, Malformed, Node, Scanner};
+use crate::{ConvertError, Event, Events, Kind};
+
+/// How many bad objects a failure message names.
+pub const NAMED_FAILURES: usize = 10;
+
+/// How many [`Note`]s an answer carries.
+pub const NOTES: usize = 20;
+
+/// The longest failure message, in bytes.
+const MESSAGE_LIMIT: usize = 8 * 1024;
+
+/// An answer, and what is worth counting and logging about it.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The ConversionReview to send, as JSON.
+    pub body: String,
+    /// Why the review as a whole failed, on one line; `None` when it succeeded.
+    pub failure: Option<String>,
+    /// How many objects were converted, by the versions they came in and went out.
+    pub converted: BTreeMap<(&'static str, &'static str), usize>,
+    /// Objects whose reserved annotations were out of the ordinary; the first [`NOTES`] of them.
+    pub notes: Vec<Note>,
+    /// How many times each thing happened to the reserved annotations.
+    pub events: EventCounts,
+    /// How many conversions panicked.
+    pub panics: usize,
+}
+
+/// How many times each [`Event`] happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventCounts {
+    /// [`Event::Written`].
+    pub written: usize,
+    /// [`Event::Restored`].
+    pub restored: usize,
+    /// [`Event::Broken`].
+    pub broken: usize,
+    /// [`Event::Misplaced`].
+    pub misplaced: usize,
+    /// [`Event::Omitted`].
+    pub omitted: usize,
+}
+
+/// Something out of the ordinary about one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// `namespace/name`, as far as the object has them.
+    pub object: String,
+    /// What happened to its annotations.
+    pub event: Event,
+}
+
+/// Why a body is no review that can be answered with objects.
+#[derive(Debug, thiserror::Error)]
+enum ReviewError {
+    #[error("the body is no ConversionReview: not UTF-8 from byte {0} on")]
+    NotUtf8(usize),
+    #[error("the body is no ConversionReview: {0}")]
+    Malformed(#[from] Malformed),
+    #[error("kind: expected ConversionReview, found {0}")]
+    WrongKind(String),
+    #[error("apiVersion: expected apiextensions.k8s.io/v1, found {0}")]
+    WrongVersion(String),
+    #[error("request: expected an object, found {0}")]
+    NoRequest(&'static str),
+    #[error("request.{name}: expected {expected}, found {found}")]
+    BadRequest {
+        name: &'static str,
+        expected: &'static str,
+        found: &'static str,
+    },
+    #[error("request.desiredAPIVersion: {0}")]
+    UnknownVersion(ConvertError),
+}
+
+/// Answers the review in `body`.
+///
+/// Every failure, a panic in the conversion of an object included, is an answer too: this never fails and never panics.
+pub fn answer(kind: &Kind, body: &[u8]) -> Answer {
+    let mut review = Review::default();
+    let mut answer = Answer::default();
+    let mut objects = String::with_capacity(body.len() + body.len() / 8);
+    let result = match std::str::from_utf8(body) {
+        Ok(text) => review.read(kind, text, &mut objects, &mut answer),
+        Err(error) => Err(ReviewError::NotUtf8(error.valid_up_to())),
+    };
+    answer.failure = match result {
+        Ok(()) => review.failures.message(),
+        Err(error) => Some(clip(error.to_string())),
+    };
+
+    let out = &mut answer.body;
+    out.reserve(objects.len() + 256);
+    out.push_str("{\"kind\":\"ConversionReview\",\"apiVersion\":");
+    out.push_str(review.api_version.unwrap_or("\"apiextensions.k8s.io/v1\""));
+    out.push_str(",\"response\":{\"uid\":");
+    out.push_str(review.uid.unwrap_or("\"\""));
+    out.push_str(",\"convertedObjects\":[");
+    match &answer.failure {
+        None => {
+            out.push_str(&objects);
+            out.push_str("],\"result\":{\"status\":\"Success\"}}}");
+        }
+        Some(message) => {
+            out.push_str("],\"result\":{\"status\":\"Failure\",\"message\":");
+            out.push_str(&json::encode(message));
+            out.push_str("}}}");
+        }
+    }
+    answer
+}
+
+/// What was read of a review.
+#[derive(Default)]
+struct Review<'a> {
+    api_version: Option<&'a str>,
+    uid: Option<&'a str>,
+    failures: Failures,
+}
+
+impl<'a> Review<'a> {
+    fn read(
+        &mut self,
+        kind: &Kind,
+        text: &'a str,
+        objects: &mut String,
+        answer: &mut Answer,
+    ) -> Result<(), ReviewError> {
+        let mut review_kind = None;
+        let mut request = None;
+        let mut scanner = Scanner::new(text);
+        scanner.object(|scanner, key| {
+            match key {
+                "kind" => review_kind = Some(scanner.value()?),
+                "apiVersion" => {
+                    self.api_version = string_only(scanner.value()?).or(self.api_version)
+                }
+                "request" if scanner.peek() == b'{' => {
+                    request = Some(Ok(()));
+                    self.request(kind, scanner, objects, answer)?;
+                }
+                "request" => request = Some(Err(Node::from(scanner.value()?).kind())),
+                _ => {
+                    scanner.value()?;
+                }
+            }
+            Ok::<_, ReviewError>(())
+        })?;
+        scanner.end()?;
+        match review_kind {
+            Some("\"ConversionReview\"") => {}
+            other => {
+                return Err(ReviewError::WrongKind(
+                    other.unwrap_or("nothing").to_owned(),
+                ));
+            }
+        }
+        match self.api_version {
+            Some("\"apiextensions.k8s.io/v1\"" | "\"apiextensions.k8s.io/v1beta1\"") => {}
+            other => {
+                return Err(ReviewError::WrongVersion(
+                    other.unwrap_or("nothing").to_owned(),
+                ));
+            }
+        }
+        request
+            .unwrap_or(Err("nothing"))
+            .map_err(ReviewError::NoRequest)
+    }
+
+    fn request(
+        &mut self,
+        kind: &Kind,
+        scanner: &mut Scanner<'a>,
+        objects: &mut String,
+        answer: &mut Answer,
+    ) -> Result<(), ReviewError> {
+        let mut desired = None;
+        let mut waiting = None;
+        scanner.object(|scanner, key| {
+            match key {
+                "uid" => self.uid = string_only(scanner.value()?),
+                "desiredAPIVersion" => desired = Some(desired_version(kind, scanner.value()?)?),
+                "objects" => match desired {
+                    Some(desired) if scanner.peek() == b'[' => {
+                        objects.clear();
+                        self.objects(kind, desired, scanner, objects, answer)?;
+                        waiting = None;
+                    }
+                    // The API server names the version first; whoever does not costs a second look at the objects.
+                    _ => waiting = Some(scanner.value()?),
+                },
+                _ => {
+                    scanner.value()?;
+                }
+            }
+            Ok::<_, ReviewError>(())
+        })?;
+        let missing = || ReviewError::BadRequest {
+            name: "desiredAPIVersion",
+            expected: "a string",
+            found: "nothing",
+        };
+        let desired = desired.ok_or_else(missing)?;
+        match waiting {
+            None | Some("null") => Ok(()),
+            Some(text) if text.starts_with('[') => {
+                self.objects(kind, desired, &mut Scanner::new(text), objects, answer)
+            }
+            Some(text) => {
+                let found = Node::from(text).kind();
+                Err(ReviewError::BadRequest {
+                    name: "objects",
+                    expected: "an array",
+                    found,
+                })
+            }
+        }
+    }
+
+    fn objects(
+        &mut self,
+        kind: &Kind,
+        desired: &'static str,
+        scanner: &mut Scanner<'a>,
+        out: &mut String,
+        answer: &mut Answer,
+    ) -> Result<(), ReviewError> {
+        let mut index = 0;
+        scanner.array(|scanner| {
+            let mut object = kind.read(scanner)?;
+            let mut events = Events::new();
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                kind.convert(&mut object, desired, &mut events)
+            }));
+            match result {
+                Ok(Ok(from)) => {
+                    *answer.converted.entry((from, desired)).or_default() += 1;
+                    answer.note(&object, events);
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    object.write(out);
+                }
+                Ok(Err(error)) => {
+                    self.failures
+                        .add(index, &object, kind, desired, &error.to_string())
+                }
+                Err(_) => {
+                    answer.panics += 1;
+                    let bug = "the conversion panicked, which is a bug in task-conversion";
+                    self.failures.add(index, &object, kind, desired, bug);
+                }
+            }
+            index += 1;
+            Ok::<_, ReviewError>(())
+        })
+    }
+}
+
+fn string_only(text: &str) -> Option<&str> {
+    text.starts_with('"').then_some(text)
+}
+
+fn desired_version(kind: &Kind, value: &str) -> Result<&'static str, ReviewError> {
+    let node = Node::from(value);
+    let Some(raw) = node.string() else {
+        return Err(ReviewError::BadRequest {
+            name: "desiredAPIVersion",
+            expected: "a string",
+            found: node.kind(),
+        });
+    };
+    kind.version(&json::decode(raw))
+        .map_err(ReviewError::UnknownVersion)
+}
+
+impl Answer {
+    fn note(&mut self, object: &Node<'_>, events: Events) {
+        for event in events {
+            let (count, ordinary) = match event {
+                Event::Written => (&mut self.events.written, true),
+                Event::Restored => (&mut self.events.restored, true),
+                Event::Broken(_) => (&mut self.events.broken, false),
+                Event::Misplaced => (&mut self.events.misplaced, false),
+                Event::Omitted => (&mut self.events.omitted, false),
+            };
+            *count += 1;
+            if !ordinary && self.notes.len() < NOTES {
+                self.notes.push(Note {
+                    object: identity(object),
+                    event,
+                });
+            }
+        }
+    }
+}
+
+/// The bad objects of a review.
+#[derive(Default)]
+struct Failures {
+    named: Vec<String>,
+    more: usize,
+}
+
+impl Failures {
+    fn add(&mut self, index: usize, object: &Node<'_>, kind: &Kind, desired: &str, error: &str) {
+        if self.named.len() == NAMED_FAILURES {
+            self.more += 1;
+            return;
+        }
+        let from = member(object, "apiVersion").unwrap_or_else(|| "an unknown version".to_owned());
+        let identity = identity(object);
+        let to = format!("{}/{desired}", kind.group());
+        self.named.push(clip(format!(
+            "objects[{index}] {identity}: cannot convert from {from} to {to}: {error}"
+        )));
+    }
+
+    fn message(&self) -> Option<String> {
+        let mut message = self.named.join("; ");
+        if self.more > 0 {
+            message += &format!("; and {} more", self.more);
+        }
+        (!message.is_empty()).then(|| clip(message))
+    }
+}
+
+/// `namespace/name` of an object as it is written in its JSON, so that it always stays on one line.
+fn identity(object: &Node<'_>) -> String {
+    let metadata = match object {
+        Node::Object(object) => object.get("metadata"),
+        _ => None,
+    };
+    let part = |name: &str| metadata.and_then(|metadata| member(metadata, name));
+    let name = part("name").or_else(|| part("generateName").map(|prefix| prefix + "*"));
+    let name = name.unwrap_or_else(|| "(no name)".to_owned());
+    match part("namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name,
+    }
+}
+
+fn member(object: &Node<'_>, name: &str) -> Option<String> {
+    match object {
+        Node::Object(object) => object.get(name)?.string().map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// Cuts a message that bad input has made too long.
+fn clip(mut message: String) -> String {
+    if message.len() > MESSAGE_LIMIT {
+        message.truncate(message.floor_char_boundary(MESSAGE_LIMIT));
+        message.push('…');
+    }
+    message
+}
