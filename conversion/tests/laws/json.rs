@@ -1,0 +1,90 @@
+//! JSON as a tree whose scalars keep their exact text, since that is what the laws speak of.
+
+use std::collections::BTreeMap;
+
+use task_conversion::json::Node;
+
+/// A JSON value. Objects are equal whatever the order of their members; scalars are equal when their texts are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Json {
+    Scalar(String),
+    Object(BTreeMap<String, Json>),
+    Array(Vec<Json>),
+}
+
+impl Json {
+    pub fn parse(text: &str) -> Self {
+        let node = Node::from(text);
+        if let Some(object) = node.members() {
+            let members = object.members().iter();
+            return Self::Object(
+                members
+                    .map(|member| {
+                        (
+                            member.key.clone().into_owned(),
+                            Self::parse(&member.value.text()),
+                        )
+                    })
+                    .collect(),
+            );
+        }
+        match node.items() {
+            Some(items) => {
+                Self::Array(items.iter().map(|item| Self::parse(&item.text())).collect())
+            }
+            None => Self::Scalar(text.to_owned()),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        match self {
+            Self::Scalar(text) => text.clone(),
+            Self::Array(items) => format!(
+                "[{}]",
+                items.iter().map(Self::text).collect::<Vec<_>>().join(",")
+            ),
+            Self::Object(members) => {
+                let member = |(key, value): (&String, &Self)| format!("\"{key}\":{}", value.text());
+                format!(
+                    "{{{}}}",
+                    members.iter().map(member).collect::<Vec<_>>().join(",")
+                )
+            }
+        }
+    }
+
+    pub fn object(members: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
+        Self::Object(
+            members
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        )
+    }
+
+    /// The value at a path such as `/spec/env`.
+    pub fn at(&self, pointer: &str) -> Option<&Self> {
+        pointer
+            .split('/')
+            .skip(1)
+            .try_fold(self, |value, step| match value {
+                Self::Object(members) => members.get(step),
+                _ => None,
+            })
+    }
+
+    /// The object at a path, where there is one.
+    pub fn object_mut(&mut self, pointer: &str) -> Option<&mut BTreeMap<String, Self>> {
+        let place = pointer
+            .split('/')
+            .skip(1)
+            .try_fold(self, |value, step| match value {
+                Self::Object(members) => members.get_mut(step),
+                _ => None,
+            })?;
+        match place {
+            Self::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+}
