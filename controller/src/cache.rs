@@ -17,11 +17,12 @@ use kube::{
     Api, Resource,
     runtime::{
         WatchStreamExt,
-        reflector::{self, ObjectRef, Store, store::WriterDropped},
+        reflector::{self, ObjectRef, Store},
         watcher::{self, Event, watcher},
     },
 };
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 
 use crate::names::ANNOTATION_PREFIX;
 
@@ -31,12 +32,23 @@ use crate::names::ANNOTATION_PREFIX;
 pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     own: Mutex<OwnWrites<K>>,
+    /// Whether the store holds a complete list. Its own `wait_until_ready` is for one waiter only: of
+    /// several it wakes the last.
+    synced: watch::Sender<bool>,
 }
 
 impl<K> Cache<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
+    fn new(store: Store<K>) -> Self {
+        Self {
+            store,
+            own: Mutex::default(),
+            synced: watch::Sender::new(false),
+        }
+    }
+
     /// The newest known state of the object; `None` if it is not known to exist.
     pub fn get(&self, key: &ObjectRef<K>) -> Option<Arc<K>> {
         // In this order: the watch writes to the store before it forgets the own write.
@@ -56,16 +68,22 @@ where
     }
 
     /// Waits until the objects that there are have been listed.
-    ///
-    /// # Errors
-    /// When the watch was dropped.
-    pub async fn synced(&self) -> Result<(), WriterDropped> {
-        self.store.wait_until_ready().await
+    pub async fn synced(&self) {
+        // An error says that the sender is gone, but it is part of self.
+        let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
     /// The watched store alone, as `kube::runtime` wants it.
     pub fn store(&self) -> Store<K> {
         self.store.clone()
+    }
+
+    /// Takes in what happened, after the store did.
+    fn heard(&self, event: &Event<K>) {
+        self.own().heard(event);
+        if matches!(event, Event::InitDone) {
+            self.synced.send_replace(true);
+        }
     }
 
     fn own(&self) -> MutexGuard<'_, OwnWrites<K>> {
@@ -87,10 +105,7 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     let (store, writer) = reflector::store();
-    let cache = Arc::new(Cache {
-        store,
-        own: Mutex::default(),
-    });
+    let cache = Arc::new(Cache::new(store));
     let told = Arc::clone(&cache);
     let events = watcher(api, config)
         .default_backoff()
@@ -106,7 +121,7 @@ where
                 })
                 .ok();
             if let Some(event) = &event {
-                told.own().heard(event);
+                told.heard(event);
             }
             std::future::ready(event)
         });
@@ -220,10 +235,7 @@ mod tests {
     fn watched() -> Watched {
         let (store, writer) = reflector::store();
         Watched {
-            cache: Cache {
-                store,
-                own: Mutex::default(),
-            },
+            cache: Cache::new(store),
             writer,
         }
     }
@@ -231,13 +243,24 @@ mod tests {
     impl Watched {
         fn hears(&mut self, event: Event<ConfigMap>) {
             self.writer.apply_watcher_event(&event);
-            self.cache.own().heard(&event);
+            self.cache.heard(&event);
         }
 
         fn version_of(&self, name: &str) -> Option<u64> {
             let key = ObjectRef::new(name).within("default");
             self.cache.get(&key).and_then(|object| version(&*object))
         }
+    }
+
+    #[tokio::test]
+    async fn all_who_wait_are_told_that_the_list_is_complete() {
+        let mut watched = watched();
+        let tell = async {
+            tokio::task::yield_now().await;
+            watched.writer.apply_watcher_event(&Event::InitDone);
+            watched.cache.heard(&Event::InitDone);
+        };
+        tokio::join!(watched.cache.synced(), watched.cache.synced(), tell);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use k8s_openapi::{
     },
 };
 use kube::{
-    Api, Client, Config, Resource, ResourceExt,
+    Api, Client, Config, Resource,
     core::DeserializeGuard,
     runtime::{
         Controller, WatchStreamExt,
@@ -31,7 +31,6 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
 };
-use tracing::Instrument;
 
 use crate::{
     args::Args,
@@ -156,25 +155,17 @@ struct Shared {
     metrics: Arc<Metrics>,
 }
 
-/// One pass, with what is seen of it from outside.
+/// One pass, with what is seen of it from outside. The span that `kube` opens around it names the Task.
 async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reconcile::Error> {
-    let name = watched.name_any();
-    let namespace = watched.namespace().unwrap_or_default();
     if let DeserializeGuard(Err(invalid)) = &*watched {
         shared.metrics.undecodable();
-        tracing::error!(namespace, name, error = %invalid, "skipped a Task that cannot be decoded");
+        tracing::error!(error = %invalid, "skipped a Task that cannot be decoded");
         return Ok(Action::await_change());
     }
     // A child that is merely not listed yet must not be taken for one that is missing.
-    if shared.reconcile.caches.synced().await.is_err() {
-        return Ok(Action::await_change());
-    }
+    shared.reconcile.caches.synced().await;
     let start = Instant::now();
-    let span = tracing::info_span!("pass", namespace, name);
-    let outcome = reconcile::reconcile(&watched, &shared.reconcile)
-        .instrument(span)
-        .await;
-    match outcome {
+    match reconcile::reconcile(&watched, &shared.reconcile).await {
         Ok(outcome) => {
             shared
                 .metrics
@@ -191,8 +182,6 @@ async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reco
 fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
     let wait = reconcile::retry_after(&watched, &shared.reconcile);
     tracing::warn!(
-        namespace = watched.namespace(),
-        name = watched.name_any(),
         error = error as &dyn std::error::Error,
         "the pass failed and is repeated in {:.1} s",
         wait.as_secs_f64()
@@ -236,10 +225,9 @@ fn changed<K>(
 }
 
 async fn tell_when_ready(shared: Arc<Shared>, readiness: Readiness, stop: watch::Receiver<bool>) {
-    if shared.reconcile.caches.synced().await.is_ok() {
-        tracing::info!("the caches are synced");
-        readiness.set(true);
-    }
+    shared.reconcile.caches.synced().await;
+    tracing::info!("the caches are synced");
+    readiness.set(true);
     stopped(stop).await;
     readiness.set(false);
 }

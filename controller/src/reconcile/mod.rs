@@ -25,10 +25,7 @@ use kube::{
 use serde_json::json;
 use task_api_v1::{Task, TaskPhase, names::FIELD_MANAGER};
 
-use crate::{
-    cache::trim_metadata,
-    retry::{Attempt, Retries},
-};
+use crate::retry::{Attempt, Retries};
 use setback::{Setback, SetbackKind};
 use status::OwnStatus;
 use verdict::Finding;
@@ -194,8 +191,9 @@ async fn patch_status(client: &Client, task: &Task, next: &OwnStatus) -> Result<
 
 /// Drops from a Task what the reconciler never looks at.
 pub fn trim(task: &mut Task) {
-    trim_metadata(&mut task.metadata);
+    task.metadata.managed_fields = None;
     task.metadata.labels = None;
+    task.metadata.annotations = None;
     if let Some(operation) = &mut task.spec.operation {
         operation.parameters = None;
     }

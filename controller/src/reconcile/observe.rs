@@ -32,14 +32,11 @@ pub struct Caches {
 
 impl Caches {
     /// Waits until all have been listed.
-    ///
-    /// # Errors
-    /// When a watch was dropped, which happens only as the process ends.
-    pub async fn synced(&self) -> Result<(), kube::runtime::reflector::store::WriterDropped> {
-        self.tasks.synced().await?;
-        self.config_maps.synced().await?;
-        self.services.synced().await?;
-        self.deployments.synced().await
+    pub async fn synced(&self) {
+        self.tasks.synced().await;
+        self.config_maps.synced().await;
+        self.services.synced().await;
+        self.deployments.synced().await;
     }
 }
 
