@@ -49,6 +49,16 @@ where
         }
     }
 
+    /// A cache whose watch has told of these objects.
+    #[cfg(test)]
+    pub fn of(objects: impl IntoIterator<Item = K>) -> Arc<Self> {
+        let (store, mut writer) = reflector::store();
+        for object in objects {
+            writer.apply_watcher_event(&Event::Apply(object));
+        }
+        Arc::new(Self::new(store))
+    }
+
     /// The newest known state of the object; `None` if it is not known to exist.
     pub fn get(&self, key: &ObjectRef<K>) -> Option<Arc<K>> {
         // In this order: the watch writes to the store before it forgets the own write.

@@ -38,6 +38,9 @@ pub mod setback;
 pub mod status;
 pub mod verdict;
 
+#[cfg(test)]
+mod scenarios;
+
 /// A Task as the watch gives it: decoded, or the reason why it could not be.
 pub type Watched = DeserializeGuard<Task>;
 

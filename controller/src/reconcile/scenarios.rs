@@ -1,0 +1,276 @@
+//! Passes against an API server that is played: what goes wrong, and which requests it leads to.
+
+use std::sync::{Arc, Mutex};
+
+use axum::http::{Request, Response};
+use http_body_util::BodyExt;
+use k8s_openapi::api::core::v1::Service;
+use kube::{Client, client::Body, core::DeserializeGuard};
+use serde_json::{Value, json};
+use task_api_v1::Task;
+
+use super::{Context, Error, Outcome, apply, build, observe::Caches, reconcile};
+use crate::{
+    cache::Cache,
+    fixtures::{rolled_out, stored, task},
+    retry::Retries,
+};
+
+/// What the API server does beside storing what it is sent.
+#[derive(Clone, Copy)]
+enum Scenario {
+    /// Nothing: it stores.
+    Healthy,
+    /// A Service of the Task's name is there, of which the watch has not told, and this says whose.
+    ServiceIsThere(Whose),
+    /// The Service is refused by a quota.
+    ServiceIsRefused,
+    /// The Service is changed by others all the time.
+    ServiceIsContended,
+    /// The status cannot be written.
+    StatusFails,
+}
+
+#[derive(Clone, Copy)]
+enum Whose {
+    Ours,
+    Foreign,
+}
+
+/// A request, in short: the verb and the kind, and what must hold for a write.
+type Log = Arc<Mutex<Vec<String>>>;
+
+impl Scenario {
+    /// The answer to a request, with its code.
+    fn answer(self, task: &Task, verb: &str, plural: &str, body: Value) -> (u16, Value) {
+        let creates = body["metadata"]["resourceVersion"] == "1";
+        match (self, plural) {
+            (Self::ServiceIsThere(whose), "services") => match verb {
+                "GET" => (200, whose.service(task)),
+                _ if creates => status(409, "Conflict"),
+                _ => (200, body),
+            },
+            (Self::ServiceIsContended, "services") => match verb {
+                "GET" => (200, Whose::Ours.service(task)),
+                _ => status(409, "Conflict"),
+            },
+            (Self::ServiceIsRefused, "services") => status(403, "Forbidden"),
+            (Self::StatusFails, "tasks") => status(500, "InternalError"),
+            (_, "tasks") => {
+                let mut written = json!(task);
+                written["status"] = body["status"].clone();
+                written["metadata"]["resourceVersion"] = json!("100");
+                (200, written)
+            }
+            _ => {
+                let mut written = body;
+                written["metadata"]["resourceVersion"] = json!("100");
+                (201, written)
+            }
+        }
+    }
+}
+
+impl Whose {
+    /// The Service that is there, as somebody else left it.
+    fn service(self, task: &Task) -> Value {
+        let mut service: Service = stored(build::children(task).unwrap().service);
+        service.spec = None;
+        if matches!(self, Self::Foreign) {
+            service.metadata.owner_references = None;
+        }
+        json!(service)
+    }
+}
+
+fn status(code: u16, reason: &str) -> (u16, Value) {
+    let message = format!("the server says {reason}");
+    let status = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message });
+    (code, status)
+}
+
+/// A client of an API server that plays the scenario, and the log of what it was asked.
+fn played(scenario: Scenario, task: &Task) -> (Client, Log) {
+    let log = Log::default();
+    let (task, written) = (task.clone(), Arc::clone(&log));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (task, log) = (task.clone(), Arc::clone(&written));
+        async move {
+            let verb = request.method().to_string();
+            let plural = request.uri().path().split('/').rev().find_map(|part| {
+                ["tasks", "services", "configmaps", "deployments"]
+                    .into_iter()
+                    .find(|plural| *plural == part)
+            });
+            let plural = plural.unwrap();
+            let bytes = request.into_body().collect().await.unwrap().to_bytes();
+            let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let metadata = &body["metadata"];
+            let condition = match (&metadata["resourceVersion"], &metadata["uid"]) {
+                (Value::String(_), _) => " if absent",
+                (_, Value::String(_)) => " if same",
+                _ => "",
+            };
+            log.lock()
+                .unwrap()
+                .push(format!("{verb} {plural}{condition}"));
+            let (code, answer) = scenario.answer(&task, &verb, plural, body);
+            let answer = Response::builder()
+                .status(code)
+                .body(Body::from(answer.to_string().into_bytes()));
+            answer
+        }
+    });
+    (Client::new(service, "default"), log)
+}
+
+/// A controller that knows of the Task and of none of its children.
+fn controller(scenario: Scenario, task: &Task) -> (Context, Log) {
+    let (client, log) = played(scenario, task);
+    let context = Context {
+        client,
+        caches: Caches {
+            tasks: Cache::of([DeserializeGuard(Ok(task.clone()))]),
+            config_maps: Cache::of([]),
+            services: Cache::of([]),
+            deployments: Cache::of([]),
+        },
+        retries: Retries::default(),
+    };
+    (context, log)
+}
+
+async fn pass(context: &Context, task: &Task) -> Result<Outcome, Error> {
+    reconcile(&DeserializeGuard(Ok(task.clone())), context).await
+}
+
+fn taken(log: &Log) -> Vec<String> {
+    std::mem::take(&mut *log.lock().unwrap())
+}
+
+const CREATED: [&str; 4] = [
+    "PATCH configmaps if absent",
+    "PATCH services if absent",
+    "PATCH deployments if absent",
+    "PATCH tasks if same",
+];
+
+#[tokio::test]
+async fn a_new_task_costs_three_creations_and_a_status() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::Healthy, &task);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), CREATED);
+}
+
+#[tokio::test]
+async fn a_second_pass_before_the_watch_tells_of_the_first_asks_for_nothing() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::Healthy, &task);
+    pass(&context, &task).await.unwrap();
+    taken(&log);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_task_at_rest_costs_nothing() {
+    let task = task("web").build();
+    let (mut context, log) = controller(Scenario::Healthy, &task);
+    let children = build::children(&task).unwrap();
+    context.caches.config_maps = Cache::of([stored(children.config_map)]);
+    context.caches.services = Cache::of([stored(children.service)]);
+    context.caches.deployments = Cache::of([rolled_out(stored(children.deployment), 1, 1, 1)]);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), ["PATCH tasks if same"]);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_foreign_object_that_no_watch_told_of_is_not_touched() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::ServiceIsThere(Whose::Foreign), &task);
+    let error = pass(&context, &task).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Apply(apply::Error::Conflict { .. })),
+        "{error}"
+    );
+    let expected = [
+        "PATCH configmaps if absent",
+        "PATCH services if absent",
+        "GET services",
+        "PATCH tasks if same",
+    ];
+    assert_eq!(taken(&log), expected);
+}
+
+#[tokio::test]
+async fn a_child_that_no_watch_told_of_is_put_right() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::ServiceIsThere(Whose::Ours), &task);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(
+        taken(&log)[1..4],
+        [
+            "PATCH services if absent",
+            "GET services",
+            "PATCH services if same"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_refused_child_is_not_asked_for_again_by_the_next_event() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::ServiceIsRefused, &task);
+    pass(&context, &task).await.unwrap_err();
+    assert_eq!(
+        taken(&log).last().map(String::as_str),
+        Some("PATCH tasks if same")
+    );
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_child_that_others_keep_changing_is_left_for_a_while() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::ServiceIsContended, &task);
+    let error = pass(&context, &task).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Apply(apply::Error::Contended(_))),
+        "{error}"
+    );
+    let writes = taken(&log)
+        .iter()
+        .filter(|request| request.starts_with("PATCH services"))
+        .count();
+    assert_eq!(writes, 4);
+}
+
+#[tokio::test]
+async fn a_status_that_cannot_be_written_fails_the_pass_but_not_the_children() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::StatusFails, &task);
+    let error = pass(&context, &task).await.unwrap_err();
+    assert!(matches!(error, Error::Status(_)), "{error}");
+    assert_eq!(taken(&log), CREATED);
+}
+
+#[tokio::test]
+async fn a_task_that_is_being_deleted_is_left_alone() {
+    let mut task = task("web").build();
+    task.metadata.deletion_timestamp = Some(crate::fixtures::at(1));
+    let (context, log) = controller(Scenario::Healthy, &task);
+    assert_eq!(pass(&context, &task).await.unwrap(), Outcome::NOTHING);
+    assert_eq!(taken(&log), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_task_whose_operation_has_not_succeeded_gets_no_children() {
+    let task = task("web").needs_operation().build();
+    let (context, log) = controller(Scenario::Healthy, &task);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), ["PATCH tasks if same"]);
+}
