@@ -18,6 +18,7 @@ pub mod lens;
 pub mod rest;
 mod restore;
 pub mod review;
+pub mod server;
 pub mod task;
 mod tree;
 mod unknown;

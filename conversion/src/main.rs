@@ -1,2 +1,10 @@
 //! The webhook server `task-conversion`.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use task_conversion::server::{self, Args};
+
+fn main() -> ExitCode {
+    server::main(&Args::parse())
+}
