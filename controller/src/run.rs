@@ -188,7 +188,7 @@ async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reco
 fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
     let wait = reconcile::retry_after(&watched, &shared.reconcile);
     tracing::warn!(
-        error = error as &dyn std::error::Error,
+        %error,
         "the pass failed and is repeated in {:.1} s",
         wait.as_secs_f64()
     );

@@ -39,7 +39,7 @@ pub enum Error {
     #[error("an earlier {0} is still being deleted")]
     Leaving(String),
     /// The API server did not do as it was asked.
-    #[error("cannot apply {child}: {source}")]
+    #[error("cannot apply {child}: {}", said(.source))]
     Request {
         /// The kind and the name of the child.
         child: String,
@@ -53,7 +53,7 @@ pub enum Error {
     #[error("cannot apply {0}: it is being changed by others at the same time")]
     Contended(String),
     /// An object could not be written as JSON.
-    #[error("cannot write {child} as JSON")]
+    #[error("cannot write {child} as JSON: {source}")]
     Json {
         /// The kind and the name of the child.
         child: String,
@@ -211,6 +211,15 @@ fn json_error<K: Resource<DynamicType = ()>>(desired: &K, source: serde_json::Er
     Error::Json {
         child: describe(desired),
         source,
+    }
+}
+
+/// What came of a request, in the API server's own words if it answered.
+pub(super) fn said(error: &kube::Error) -> String {
+    match error {
+        // Its Display says everything twice, once as Rust prints structures.
+        kube::Error::Api(status) => status.message.clone(),
+        error => error.to_string(),
     }
 }
 

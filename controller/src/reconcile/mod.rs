@@ -58,13 +58,13 @@ pub struct Context {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The children could not be built.
-    #[error("cannot build the children")]
+    #[error("cannot build the children: {0}")]
     Build(#[from] build::Error),
     /// A child could not be brought to what it should be; the status says so.
     #[error(transparent)]
     Apply(#[from] apply::Error),
     /// The status could not be written.
-    #[error("cannot write the status")]
+    #[error("cannot write the status: {}", apply::said(.0))]
     Status(#[source] kube::Error),
     /// The API server did not answer in time when the status was written.
     #[error(

@@ -115,10 +115,9 @@ fn played(scenario: Scenario, task: &Task) -> (Client, Log) {
                 .unwrap()
                 .push(format!("{verb} {plural}{condition}"));
             let (code, answer) = scenario.answer(&task, &verb, plural, body);
-            let answer = Response::builder()
+            Response::builder()
                 .status(code)
-                .body(Body::from(answer.to_string().into_bytes()));
-            answer
+                .body(Body::from(answer.to_string().into_bytes()))
         }
     });
     (Client::new(service, "default"), log)

@@ -48,7 +48,7 @@ impl Setback {
         Self {
             kind,
             reason: reason.to_owned(),
-            message: message(error),
+            message: error.to_string().chars().take(MESSAGE_LENGTH_MAX).collect(),
         }
     }
 }
@@ -65,18 +65,6 @@ fn refusal_reason(given: &str) -> &str {
         && given.len() <= 128
         && given.chars().all(|c| c.is_ascii_alphanumeric());
     if valid { given } else { reason::CHILD_REFUSED }
-}
-
-fn message(error: &apply::Error) -> String {
-    let text = match error {
-        // The status says it all; its Display would say it twice.
-        apply::Error::Request {
-            child,
-            source: kube::Error::Api(status),
-        } => format!("cannot apply {child}: {}", status.message),
-        error => error.to_string(),
-    };
-    text.chars().take(MESSAGE_LENGTH_MAX).collect()
 }
 
 #[cfg(test)]

@@ -38,10 +38,10 @@ pub enum Error {
     #[error("the Task has no namespace or no uid")]
     NotStored,
     /// The configuration file could not be written as YAML.
-    #[error("the configuration file cannot be written")]
+    #[error("the configuration file cannot be written: {0}")]
     AppConf(#[source] serde_saphyr::ser_error::Error),
     /// A child could not be written as JSON.
-    #[error("a child cannot be written as JSON")]
+    #[error("a child cannot be written as JSON: {0}")]
     Json(#[source] serde_json::Error),
 }
 
