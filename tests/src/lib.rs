@@ -1,1 +1,7 @@
-//! End-to-end tests against a real control plane.
+//! What the end-to-end tests stand on: a real control plane with the operator's real programs in it.
+
+mod kubectl;
+mod operator;
+
+pub use kubectl::{Kubectl, Outcome};
+pub use operator::{Error, Operator};
