@@ -1,8 +1,8 @@
 //! One step between a spoke and the hub: the order in which the parts of the conversion act.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::Events;
 use crate::annotations;
 use crate::error::ConvertError;
 use crate::json::{Node, Object, encode};
@@ -11,6 +11,7 @@ use crate::lens::{Crossed, Way};
 use crate::rest::Rest;
 use crate::restore::restore;
 use crate::unknown::carry;
+use crate::{Event, Events};
 
 pub(crate) struct Crossing<'k> {
     pub(crate) group: &'k str,
@@ -37,6 +38,7 @@ impl Crossing<'_> {
         if self.way == Way::Up {
             self.follow_old_names(root, &mut rest);
         }
+        self.drop_impossible(&mut kept, events);
         let alive = self.cross_fields(root, &mut kept, &mut rest)?;
         restore(root, target, kept, &mut rest, |pointer| {
             alive.contains(pointer)
@@ -155,6 +157,42 @@ impl Crossing<'_> {
             put(root, &to.path, value);
         }
         Ok(alive)
+    }
+
+    /// Drops what the source could not have kept: a container of the target of which the source would show something, or that could
+    /// not be converted back. Only a hand can have written that, and the object must stay convertible all the same.
+    fn drop_impossible(&self, kept: &mut Rest, events: &mut Events) {
+        let (_, target_folded) = self.sort(&self.spoke.hub_folded, &self.spoke.spoke_folded);
+        let back = match self.way {
+            Way::Down => Way::Up,
+            Way::Up => Way::Down,
+        };
+        for folded in target_folded {
+            let pointer = pointer(folded);
+            let Some(container) = kept
+                .entries
+                .get(&pointer)
+                .map(|text| Node::from(text.clone()))
+            else {
+                continue;
+            };
+            let hidden = |mapping: &Mapping| {
+                let Some(below) = self.to(mapping).path.strip_prefix(folded.as_slice()) else {
+                    return true;
+                };
+                let members = container.members().map(Cow::into_owned).unwrap_or_default();
+                let value = find(&members, below);
+                mapping
+                    .lens
+                    .cross(back, value, None)
+                    .is_ok_and(|crossed| crossed.value.is_none())
+            };
+            let possible = container.is_null() || container.kind() == "object";
+            if !possible || !self.spoke.mappings.iter().all(hidden) {
+                kept.entries.remove(&pointer);
+                events.push(Event::Broken(format!("{pointer} cannot have been kept")));
+            }
+        }
     }
 
     fn cross_field<'a>(

@@ -299,3 +299,37 @@ pub fn spoke() -> BoxedStrategy<Json> {
 pub fn edited_text() -> BoxedStrategy<Json> {
     word().boxed()
 }
+
+/// A rest as only a hand would write it.
+pub fn crafted_rest() -> BoxedStrategy<Json> {
+    let keys = prop::sample::select(vec![
+        "/",
+        "/spec",
+        "/spec/env",
+        "/spec/image",
+        "/spec/provider",
+        "/spec/operation",
+        "/spec/operation/provider",
+        "/spec/operation/completion",
+        "/spec/operation/timeout",
+        "/spec/operation/parameters",
+        "/status/operation",
+        "/metadata/name",
+        "/apiVersion",
+        "kinds:/spec/operation/parameters",
+        "order:/spec/env",
+        "items:/status/conditions",
+        "unread",
+        "omitted",
+    ]);
+    let operation = prop_oneof![
+        hub().prop_map(|task| task
+            .at("/spec/operation")
+            .cloned()
+            .unwrap_or(Json::Scalar("5".to_owned()))),
+        any_json(),
+    ];
+    btree_map(keys.prop_map(str::to_owned), operation, 1..4)
+        .prop_map(Json::Object)
+        .boxed()
+}

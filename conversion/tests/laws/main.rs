@@ -5,7 +5,7 @@
 mod generate;
 mod json;
 
-use generate::{edited_text, hub, spoke};
+use generate::{crafted_rest, edited_text, hub, spoke};
 use json::Json;
 use proptest::prelude::*;
 use task_conversion::Events;
@@ -151,6 +151,15 @@ proptest! {
             .insert("task.example.io/v1".to_owned(), Json::Scalar(serde_json::Value::from(broken).to_string()));
         prop_assert_eq!(up(&with).at("/spec").cloned(), up(&without).at("/spec").cloned());
         prop_assert_eq!(up(&with).at("/status").cloned(), up(&without).at("/status").cloned());
+    }
+
+    #[test]
+    fn whatever_stands_in_a_rest_the_object_stays_convertible(object in spoke(), rest in crafted_rest()) {
+        let mut object = pruned(object);
+        let annotations = Json::object([("task.example.io/v1", Json::Scalar(serde_json::Value::from(rest.text()).to_string()))]);
+        object.object_mut("/metadata").unwrap().insert("annotations".to_owned(), annotations);
+        let hub = up(&object);
+        prop_assert_eq!(up(&down(&hub)), hub);
     }
 
     #[test]
