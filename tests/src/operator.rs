@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use control_plane::certificates::{self, Authority};
 use control_plane::process::{self, Process, Program};
-use control_plane::{ControlPlane, Options, Port, ScratchError, crd};
+use control_plane::{Component, ControlPlane, Options, Port, ScratchError, crd};
 
 /// Why the operator could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ impl Operator {
             state_dir: Some(folder.join("control-plane")),
             ..Options::default()
         };
-        let control_plane = ControlPlane::start(options).await?;
+        let mut control_plane = ControlPlane::start(options).await?;
 
         let authority = Authority::new("end-to-end tests")?;
         let serving = authority.serving(["127.0.0.1"])?;
@@ -81,12 +81,13 @@ impl Operator {
         }
         let [webhook, health, metrics] = [Port::claim()?, Port::claim()?, Port::claim()?];
         let address = |port: &Port| port.address().to_string();
+        let kubeconfig = control_plane.kubeconfig().to_owned();
         let start = |name: &str, args: Vec<String>| {
             let program = Program {
                 name: name.to_owned(),
                 path: programs.join(name),
                 args: args.into_iter().map(Into::into).collect(),
-                env: vec![("KUBECONFIG".into(), control_plane.kubeconfig().into())],
+                env: vec![("KUBECONFIG".into(), (&kubeconfig).into())],
             };
             Process::start(program, folder)
         };
@@ -104,6 +105,8 @@ impl Operator {
         let mut definition = task_crds::crd();
         crd::convert_at(&mut definition, &url, &ca);
         crd::install(control_plane.client()?, &definition).await?;
+        // The garbage collector looks for new kinds every half minute, and at once when it starts.
+        control_plane.restart(Component::ControllerManager).await?;
         let controller = start(
             "task-controller",
             vec![
