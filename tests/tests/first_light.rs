@@ -273,7 +273,9 @@ async fn bad_objects_are_refused_and_not_stored() {
         (v1("a.b", json!({})), "name"),
         (v1(&"a".repeat(64), json!({})), "name"),
         (v1alpha1("x", json!({"replicas": 101})), "spec.replicas"),
+        (v1alpha1("x", json!({"replicas": -1})), "spec.replicas"),
         (v1alpha1("x", json!({"port": 0})), "spec.port"),
+        (v1alpha1("x", json!({"port": 65536})), "spec.port"),
         (v1alpha1("x", json!({"image": "::"})), "spec.image"),
         (
             v1alpha1("x", json!({"env": [{"name": "a=b", "value": "1"}]})),
@@ -285,6 +287,7 @@ async fn bad_objects_are_refused_and_not_stored() {
         ),
         (v1alpha1("x", json!({"timeoutSeconds": 5})), "provider"),
         (v1alpha1("a.b", json!({})), "name"),
+        (v1alpha1(&"a".repeat(64), json!({})), "name"),
     ];
     for (manifest, place) in cases {
         let outcome = kubectl.run_with(&["create", "-f", "-"], &manifest).await;
@@ -299,7 +302,7 @@ async fn bad_objects_are_refused_and_not_stored() {
 
 #[tokio::test]
 async fn a_controller_killed_while_it_creates_leaves_one_of_each_child() {
-    const TASKS: usize = 20;
+    const TASKS: usize = 30;
     let operator = operator().await;
     let kubectl = Kubectl::in_namespace(operator, "killed").await;
     let manifests: Vec<_> = (0..TASKS)
@@ -307,6 +310,10 @@ async fn a_controller_killed_while_it_creates_leaves_one_of_each_child() {
         .collect();
     kubectl
         .ok_with(&["create", "-f", "-"], &manifests.join("\n"))
+        .await;
+    let work_has_begun = |config: &Value| !config.is_null();
+    kubectl
+        .until("configmap", "t0-config", work_has_begun)
         .await;
     for _ in 0..3 {
         operator.kill_and_restart_controller().unwrap();
