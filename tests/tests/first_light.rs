@@ -308,16 +308,17 @@ async fn a_controller_killed_while_it_creates_leaves_one_of_each_child() {
     let manifests: Vec<_> = (0..TASKS)
         .map(|index| v1(&format!("t{index}"), json!({"replicas": 1})))
         .collect();
-    kubectl
-        .ok_with(&["create", "-f", "-"], &manifests.join("\n"))
-        .await;
-    let work_has_begun = |config: &Value| !config.is_null();
-    kubectl
-        .until("configmap", "t0-config", work_has_begun)
-        .await;
-    for _ in 0..3 {
-        operator.kill_and_restart_controller().unwrap();
-    }
+    let manifests = manifests.join("\n");
+    let create = kubectl.ok_with(&["create", "-f", "-"], &manifests);
+    let kill = async {
+        for begun in ["t0-config", "t10-config", "t20-config"] {
+            kubectl
+                .until("configmap", begun, |config| !config.is_null())
+                .await;
+            operator.kill_and_restart_controller().unwrap();
+        }
+    };
+    tokio::join!(create, kill);
     kubectl
         .ok(&[
             "wait",
