@@ -144,6 +144,28 @@ async fn an_applied_file_shows_no_difference_at_either_version() {
         kubectl.ok_with(&["apply", "-f", "-"], &manifest).await;
         let difference = kubectl.ok_with(&["diff", "-f", "-"], &manifest).await;
         assert_eq!(difference, "");
+        let before = kubectl
+            .ok_with(
+                &["get", "--output=jsonpath={.metadata.generation}", "-f", "-"],
+                &manifest,
+            )
+            .await;
+        kubectl
+            .ok_with(
+                &["apply", "--server-side", "--force-conflicts", "-f", "-"],
+                &manifest,
+            )
+            .await;
+        let after = kubectl
+            .ok_with(
+                &["get", "--output=jsonpath={.metadata.generation}", "-f", "-"],
+                &manifest,
+            )
+            .await;
+        assert_eq!(
+            after, before,
+            "a server-side apply of the same file is no change"
+        );
     }
 }
 
