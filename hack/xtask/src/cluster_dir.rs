@@ -4,7 +4,7 @@ use std::{
     env,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -40,7 +40,7 @@ pub(crate) fn workspace() -> PathBuf {
         .to_owned()
 }
 
-/// The state folder, `local-cluster` in cargo's target folder: one for each checkout.
+/// The state folder: by default one for each target folder of cargo.
 ///
 /// Its owner is the process that holds the lock on its file `supervisor.lock`. The system lets go of a lock
 /// when its holder ends, however it ends, so what the lock says is always true, which a file with
@@ -52,15 +52,22 @@ pub(crate) struct ClusterDir {
 }
 
 impl ClusterDir {
-    /// The folder that belongs to the target folder from which this program runs.
-    pub(crate) fn of_this_build() -> Result<Self, Error> {
+    /// The folder `root`, or else that of the target folder from which this program runs.
+    pub(crate) fn new(root: Option<PathBuf>) -> Result<Self, Error> {
         let executable = env::current_exe().map_err(Error::Executable)?;
         let executables = executable.parent().unwrap_or(Path::new(""));
         let target = executables.parent().unwrap_or(executables);
+        let root = root.unwrap_or_else(|| target.join("local-cluster"));
+        // Other programs are told paths in it, wherever they run.
+        let root = path::absolute(&root).map_err(|source| Error::Io { path: root, source })?;
         Ok(Self {
-            root: target.join("local-cluster"),
+            root,
             executables: executables.to_owned(),
         })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// A program of this workspace, as built beside this one.

@@ -10,7 +10,7 @@ mod status;
 mod supervise;
 mod up;
 
-use std::{error::Error, process::ExitCode};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use cluster_dir::ClusterDir;
@@ -19,6 +19,10 @@ use control_plane::Binaries;
 /// Developers' commands.
 #[derive(Parser)]
 struct Args {
+    /// Where the local control plane keeps its state [default: local-cluster in cargo's target folder].
+    #[arg(long, global = true)]
+    state_dir: Option<PathBuf>,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -44,7 +48,7 @@ enum Command {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(Args::parse().command).await {
+    match run(Args::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(err) => {
             say::error(err.as_ref());
@@ -53,13 +57,14 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(command: Command) -> Result<(), Box<dyn Error>> {
-    match command {
-        Command::Up => up::up(&ClusterDir::of_this_build()?).await?,
-        Command::Down => down::down(&ClusterDir::of_this_build()?).await?,
+async fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    let cluster_dir = || ClusterDir::new(args.state_dir);
+    match args.command {
+        Command::Up => up::up(&cluster_dir()?).await?,
+        Command::Down => down::down(&cluster_dir()?).await?,
         Command::Generate { check } => generate::generate(check)?,
         Command::Tools => drop(tokio::task::spawn_blocking(Binaries::find_or_build).await??),
-        Command::Supervise => supervise::supervise(&ClusterDir::of_this_build()?).await?,
+        Command::Supervise => supervise::supervise(&cluster_dir()?).await?,
     }
     Ok(())
 }

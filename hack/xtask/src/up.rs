@@ -125,6 +125,8 @@ fn start_supervisor(dir: &ClusterDir) -> Result<Child, Error> {
     let executable = env::current_exe().map_err(cluster_dir::Error::Executable)?;
     std::process::Command::new(executable)
         .arg("supervise")
+        .arg("--state-dir")
+        .arg(dir.root())
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)
