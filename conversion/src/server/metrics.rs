@@ -61,7 +61,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("task_conversion");
         registry.register(
             "requests",
-            "Requests by endpoint and result",
+            "Requests by endpoint and result: success, failure (a review whose answer is a failure), refused or error",
             metrics.requests.clone(),
         );
         registry.register(
@@ -91,7 +91,7 @@ impl Metrics {
         );
         registry.register(
             "inflight_bytes",
-            "Bytes of the reviews that are being answered",
+            "Bytes of the reviews that are being read or answered",
             metrics.inflight_bytes.clone(),
         );
         let build = Family::<BuildInfo, Gauge>::default();
@@ -107,8 +107,8 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was not answered by a conversion.
-    pub(super) fn refused(&self, endpoint: &'static str, result: &'static str) {
+    /// Counts a request by the path it came to and how it went.
+    pub(super) fn requested(&self, endpoint: &'static str, result: &'static str) {
         self.requests
             .get_or_create(&Request { endpoint, result })
             .inc();
@@ -116,12 +116,6 @@ impl Metrics {
 
     /// Counts a review of `bytes` bytes, answered in `took`.
     pub(super) fn answered(&self, answer: &Answer, bytes: usize, took: Duration) {
-        let result = if answer.failure.is_some() {
-            "failure"
-        } else {
-            "success"
-        };
-        self.refused("convert", result);
         self.seconds.observe(took.as_secs_f64());
         self.bytes.observe(bytes as f64);
         self.panics.inc_by(answer.panics as u64);

@@ -1,5 +1,6 @@
 //! The HTTPS server: `/convert`, `/healthz`, `/readyz`, `/metrics`.
 
+mod body;
 mod connections;
 mod metrics;
 mod ready;
@@ -37,9 +38,9 @@ pub struct Args {
     /// The largest body that is read, in bytes. A list of thousands of Tasks comes as one body.
     #[arg(long, env = "TASK_CONVERSION_MAX_BODY_BYTES", default_value_t = 64 * 1024 * 1024)]
     pub max_body_bytes: usize,
-    /// How many threads serve.
-    #[arg(long, env = "TASK_CONVERSION_WORKER_THREADS", default_value_t = 2)]
-    pub worker_threads: usize,
+    /// How many threads serve, and how many more answer reviews of more than 256 KiB.
+    #[arg(long, env = "TASK_CONVERSION_WORKER_THREADS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    pub worker_threads: u16,
     /// How log lines are written. RUST_LOG sets which are.
     #[arg(long, env = "TASK_CONVERSION_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
@@ -71,6 +72,7 @@ enum Error {
 /// Runs until SIGTERM or SIGINT; exits 0 then, and 1 when it could not start.
 pub fn main(args: &Args) -> ExitCode {
     log(args.log_format);
+    log_panics_by_place();
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -92,12 +94,27 @@ fn log(format: LogFormat) {
     }
 }
 
+/// The message of a panic may quote what was being converted, so only its place is logged.
+fn log_panics_by_place() {
+    std::panic::set_hook(Box::new(|panic| match panic.location() {
+        Some(place) => error!("panicked at {place}"),
+        None => error!("panicked"),
+    }));
+}
+
 fn start(args: &Args) -> Result<(), Error> {
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    runtime
-        .worker_threads(args.worker_threads.max(1))
-        .enable_all();
-    runtime.build().map_err(Error::Runtime)?.block_on(run(args))
+    let threads = usize::from(args.worker_threads);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        // As many long reviews are answered at the same time; more would take memory, and no less time.
+        .max_blocking_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(Error::Runtime)?;
+    let result = runtime.block_on(run(args));
+    // What did not finish within the grace is not waited for.
+    runtime.shutdown_background();
+    result
 }
 
 async fn run(args: &Args) -> Result<(), Error> {

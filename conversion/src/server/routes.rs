@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tracing::warn;
 
+use super::body::{self, Held};
 use super::metrics::Metrics;
 use super::ready;
 use crate::Event;
@@ -37,67 +38,92 @@ impl State {
 }
 
 /// The paths that are served. Any other is 404, and another method 405.
+///
+/// A body that was read whole is always answered with 200 at `/convert`, as the API server wants it: failures are told in the answer.
 pub fn router(state: Arc<State>) -> Router {
     Router::new()
         .route("/convert", post(convert))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .method_not_allowed_fallback(|| async {
+            (StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n")
+        })
         .fallback(|| async {
             (
                 StatusCode::NOT_FOUND,
                 "not found: reviews are answered at /convert\n",
             )
         })
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), count))
         .with_state(state)
 }
 
 type Shared = axum::extract::State<Arc<State>>;
 
-async fn convert(axum::extract::State(state): Shared, headers: HeaderMap, body: Body) -> Response {
+/// Marks the response to a review that failed, whose status is 200 all the same.
+#[derive(Clone, Copy)]
+struct ReviewFailed;
+
+async fn count(axum::extract::State(state): Shared, request: Request, next: Next) -> Response {
+    let endpoint = match request.uri().path() {
+        "/convert" => "convert",
+        "/healthz" => "healthz",
+        "/readyz" => "readyz",
+        "/metrics" => "metrics",
+        _ => "other",
+    };
+    let response = next.run(request).await;
+    let result = match response.status() {
+        StatusCode::OK if response.extensions().get::<ReviewFailed>().is_some() => "failure",
+        StatusCode::OK => "success",
+        status if status.is_client_error() => "refused",
+        _ => "error",
+    };
+    state.metrics.requested(endpoint, result);
+    response
+}
+
+async fn convert(
+    axum::extract::State(state): Shared,
+    headers: HeaderMap,
+    body: axum::body::Body,
+) -> Response {
     let encoding = headers.get(header::CONTENT_ENCODING);
-    if encoding.is_some_and(|encoding| encoding != "identity") {
-        state.metrics.refused("convert", "unsupported");
-        return (
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "a compressed body is not accepted\n",
-        )
-            .into_response();
+    if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let refusal = "a compressed body is not accepted\n";
+        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, refusal).into_response();
     }
-    let body = match Limited::new(body, state.max_body_bytes).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            state.metrics.refused("convert", "too large");
-            let message = format!("the body is larger than {} bytes\n", state.max_body_bytes);
-            return (StatusCode::PAYLOAD_TOO_LARGE, message).into_response();
-        }
-        Err(_) => {
-            state.metrics.refused("convert", "unreadable");
-            return (StatusCode::BAD_REQUEST, "the body ended before its time\n").into_response();
-        }
+    let inflight = state.metrics.inflight_bytes.clone();
+    let body = match body::read(body, state.max_body_bytes, inflight).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
     };
 
     let length = body.len();
-    let inflight = i64::try_from(length).unwrap_or(i64::MAX);
-    state.metrics.inflight_bytes.inc_by(inflight);
     let start = Instant::now();
-    let answer = answer_apart(body).await;
-    state.metrics.inflight_bytes.dec_by(inflight);
+    let Some(answer) = answer_apart(body).await else {
+        let message = "the conversion was abandoned\n";
+        return (StatusCode::INTERNAL_SERVER_ERROR, message).into_response();
+    };
     state.metrics.answered(&answer, length, start.elapsed());
     tell(&answer);
-    ([(header::CONTENT_TYPE, "application/json")], answer.body).into_response()
+    let failed = answer.failure.is_some();
+    let mut response = ([(header::CONTENT_TYPE, "application/json")], answer.body).into_response();
+    if failed {
+        response.extensions_mut().insert(ReviewFailed);
+    }
+    response
 }
 
-async fn answer_apart(body: Bytes) -> Answer {
-    if body.len() < LONG {
-        return answer(&TASK, &body);
+/// The answer; `None` only when the runtime stops before it was begun.
+async fn answer_apart(body: Held) -> Option<Answer> {
+    if body.len() <= LONG {
+        return Some(answer(&TASK, &body));
     }
-    let short = body.clone();
-    match tokio::task::spawn_blocking(move || answer(&TASK, &body)).await {
-        Ok(answer) => answer,
-        // Only a runtime that shuts down drops the task; this request is still to be answered.
-        Err(_) => answer(&TASK, &short),
-    }
+    tokio::task::spawn_blocking(move || answer(&TASK, &body))
+        .await
+        .ok()
 }
 
 /// Logs what an administrator may want to look into, and no content of any object.
