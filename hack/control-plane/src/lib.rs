@@ -22,6 +22,7 @@
 //! Linux only: see `die_with_parent`.
 
 mod binaries;
+mod cargo;
 pub mod certificates;
 mod cluster;
 mod components;
@@ -35,6 +36,7 @@ mod scratch;
 mod tools;
 
 pub use binaries::{Binaries, Error as BinariesError};
+pub use cargo::cargo;
 pub use cluster::{ControlPlane, Error, Options};
 pub use components::Component;
 pub use credentials::Error as CredentialsError;

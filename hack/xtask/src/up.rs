@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    ffi::OsStr,
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -10,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use control_plane::{Binaries, BinariesError, crd, process::log_tail};
+use control_plane::{Binaries, BinariesError, cargo, crd, process::log_tail};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
@@ -102,12 +101,8 @@ pub(crate) async fn up(dir: &ClusterDir) -> Result<(), Error> {
 
 /// Builds the operator's programs in the same way as this one was.
 async fn build_programs() -> Result<(), Error> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = Command::from(cargo());
     command.arg("build").current_dir(workspace());
-    for (name, _) in env::vars_os().filter(|(name, _)| describes_a_package(name)) {
-        command.env_remove(name);
-    }
     for program in [CONVERSION, CONTROLLER] {
         command.args(["--bin", program]);
     }
@@ -120,21 +115,6 @@ async fn build_programs() -> Result<(), Error> {
         Ok(status) => Err(Error::Failed { program, status }),
         Err(source) => Err(Error::Run { program, source }),
     }
-}
-
-/// Whether cargo set this variable to describe the package that it runs, here xtask. Build scripts look at them
-/// too (ring's does): a build that inherits them compiles half the dependencies anew, and so does
-/// the next one that does not.
-fn describes_a_package(variable: &OsStr) -> bool {
-    let prefixes = [
-        "CARGO_PKG_",
-        "CARGO_MANIFEST_",
-        "CARGO_BIN_",
-        "CARGO_CRATE_",
-        "CARGO_PRIMARY_",
-    ];
-    let variable = variable.to_string_lossy();
-    prefixes.iter().any(|prefix| variable.starts_with(prefix))
 }
 
 fn start_supervisor(dir: &ClusterDir) -> Result<Child, Error> {
@@ -213,24 +193,4 @@ async fn client(kubeconfig: &Path) -> Result<Client, Error> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Client::try_from(config).map_err(|err| Error::Client(Box::new(err)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_build_inherits_a_persons_settings_of_cargo_but_not_the_package_that_runs() {
-        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_BIN_NAME"] {
-            assert!(describes_a_package(name.as_ref()), "{name}");
-        }
-        for name in [
-            "CARGO_HOME",
-            "CARGO_TARGET_DIR",
-            "CARGO_BUILD_JOBS",
-            "CARGO_NET_OFFLINE",
-        ] {
-            assert!(!describes_a_package(name.as_ref()), "{name}");
-        }
-    }
 }
