@@ -168,8 +168,7 @@ fn build() -> Result<PathBuf, Error> {
     // target/<profile>/deps/<test>
     let profile = executable.ancestors().nth(2).unwrap_or(&executable);
     let target = profile.parent().unwrap_or(profile);
-    let mut command =
-        std::process::Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = control_plane::cargo();
     command.args([
         "build",
         "--quiet",
