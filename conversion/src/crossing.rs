@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::annotations;
 use crate::error::ConvertError;
 use crate::json::{Node, Object, encode};
-use crate::kind::{Mapping, Only, Place, Spoke};
+use crate::kind::{Mapping, Place, Spoke};
 use crate::lens::{Crossed, Way};
 use crate::rest::Rest;
 use crate::restore::restore;
@@ -14,8 +14,6 @@ use crate::unknown::carry;
 use crate::{Event, Events};
 
 pub(crate) struct Crossing<'k> {
-    pub(crate) group: &'k str,
-    pub(crate) hub: &'k str,
     pub(crate) spoke: &'k Spoke,
     pub(crate) way: Way,
 }
@@ -27,12 +25,10 @@ impl Crossing<'_> {
         root: &mut Object<'_>,
         events: &mut Events,
     ) -> Result<(), ConvertError> {
-        let (source_version, target_version) = self.sort(self.hub, self.spoke.version);
+        let (source_key, target_key) = self.sort(&self.spoke.hub_key, &self.spoke.key);
         let (source, target) = self.sort(&self.spoke.hub_tree, &self.spoke.tree);
-        let source_key = format!("{}/{source_version}", self.group);
-        let target_key = format!("{}/{target_version}", self.group);
 
-        let mut kept = annotations::take(root, &target_key, &source_key, events)?;
+        let mut kept = annotations::take(root, target_key, source_key, events)?;
         let mut rest = Rest::default();
         carry(root, source, target, &kept, &mut rest)?;
         if self.way == Way::Up {
@@ -46,8 +42,8 @@ impl Crossing<'_> {
         if self.way == Way::Down {
             self.write_old_names(root);
         }
-        root.set("apiVersion", Node::from(encode(&target_key)));
-        annotations::put(root, &source_key, &rest, events);
+        root.set("apiVersion", Node::from(encode(target_key)));
+        annotations::put(root, source_key, &rest, events);
         Ok(())
     }
 
@@ -74,7 +70,7 @@ impl Crossing<'_> {
         root: &mut Object<'_>,
         kept: &mut Rest,
         rest: &mut Rest,
-    ) -> Result<BTreeSet<String>, ConvertError> {
+    ) -> Result<BTreeSet<&str>, ConvertError> {
         let (source_only, _) = self.sort(&self.spoke.hub_only, &self.spoke.spoke_only);
         let (source_folded, target_folded) =
             self.sort(&self.spoke.hub_folded, &self.spoke.spoke_folded);
@@ -89,14 +85,13 @@ impl Crossing<'_> {
         // A container that only the target has comes to be only by what the source shows of it.
         let mut alive = BTreeSet::new();
         for folded in target_folded {
-            if crossed
-                .iter()
-                .any(|(mapping, found, _)| *found && self.to(mapping).path.starts_with(folded))
-            {
-                alive.insert(pointer(folded));
+            if crossed.iter().any(|(mapping, found, _)| {
+                *found && self.to(mapping).path.starts_with(&folded.path)
+            }) {
+                alive.insert(folded.pointer.as_str());
             } else {
                 for (mapping, _, crossed) in &mut crossed {
-                    if self.to(mapping).path.starts_with(folded) {
+                    if self.to(mapping).path.starts_with(&folded.path) {
                         *crossed = Crossed::default();
                     }
                 }
@@ -104,26 +99,32 @@ impl Crossing<'_> {
         }
 
         // One that only the source has, and of which nothing is shown, is kept whole.
-        let mut hidden: Vec<&[&str]> = Vec::new();
+        let mut hidden: Vec<&Place> = Vec::new();
         for folded in source_folded {
             let shown = crossed.iter().any(|(mapping, _, crossed)| {
-                self.from(mapping).path.starts_with(folded) && crossed.value.is_some()
+                self.from(mapping).path.starts_with(&folded.path) && crossed.value.is_some()
             });
             if shown {
-                alive.insert(pointer(folded));
-            } else if let Some(container) = find(root, folded)
-                && !hidden.iter().any(|outer| folded.starts_with(outer))
+                alive.insert(folded.pointer.as_str());
+            } else if let Some(container) = find(root, &folded.path)
+                && !hidden
+                    .iter()
+                    .any(|outer| folded.path.starts_with(&outer.path))
             {
-                if !is_all_known_before(container, kept, &pointer(folded)) {
+                if !is_all_known_before(container, kept, &folded.pointer) {
                     rest.entries
-                        .insert(pointer(folded), container.text().into_owned());
+                        .insert(folded.pointer.clone(), container.text().into_owned());
                 }
                 hidden.push(folded);
             }
         }
-        let is_hidden = |place: &Place| hidden.iter().any(|folded| place.path.starts_with(folded));
+        let is_hidden = |place: &Place| {
+            hidden
+                .iter()
+                .any(|folded| place.path.starts_with(&folded.path))
+        };
 
-        for Only { place } in source_only {
+        for place in source_only {
             if let Some(value) = take(root, &place.path)
                 && !is_hidden(place)
             {
@@ -145,12 +146,12 @@ impl Crossing<'_> {
             values.extend(value.map(|value| (to, value)));
         }
         for folded in source_folded.iter().rev() {
-            let gone = find(root, folded).is_some_and(|left| match left {
+            let gone = find(root, &folded.path).is_some_and(|left| match left {
                 Node::Object(object) => object.is_empty(),
                 left => left.is_null(),
             });
             if gone {
-                take(root, folded);
+                take(root, &folded.path);
             }
         }
         for (to, value) in values {
@@ -168,29 +169,28 @@ impl Crossing<'_> {
             Way::Up => Way::Down,
         };
         for folded in target_folded {
-            let pointer = pointer(folded);
-            let Some(container) = kept
-                .entries
-                .get(&pointer)
-                .map(|text| Node::from(text.clone()))
-            else {
+            let Some(text) = kept.entries.get(&folded.pointer) else {
                 continue;
             };
+            let container = Node::from(text.as_str());
+            let possible = container.is_null() || container.kind() == "object";
+            let members = container.members().map(Cow::into_owned).unwrap_or_default();
             let hidden = |mapping: &Mapping| {
-                let Some(below) = self.to(mapping).path.strip_prefix(folded.as_slice()) else {
+                let Some(below) = self.to(mapping).path.strip_prefix(folded.path.as_slice()) else {
                     return true;
                 };
-                let members = container.members().map(Cow::into_owned).unwrap_or_default();
                 let value = find(&members, below);
                 mapping
                     .lens
                     .cross(back, value, None)
                     .is_ok_and(|crossed| crossed.value.is_none())
             };
-            let possible = container.is_null() || container.kind() == "object";
             if !possible || !self.spoke.mappings.iter().all(hidden) {
-                kept.entries.remove(&pointer);
-                events.push(Event::Broken(format!("{pointer} cannot have been kept")));
+                kept.entries.remove(&folded.pointer);
+                events.push(Event::Broken(format!(
+                    "{} cannot have been kept",
+                    folded.pointer
+                )));
             }
         }
     }
@@ -253,11 +253,6 @@ fn key(mapping: &Mapping, owner: &Place) -> String {
         Some(label) => format!("{label}:{}", owner.pointer),
         None => owner.pointer.clone(),
     }
-}
-
-fn pointer(path: &[&str]) -> String {
-    path.iter()
-        .fold(String::new(), |pointer, step| pointer + "/" + step)
 }
 
 /// Whether a container has members, and each was the target's own before.

@@ -92,12 +92,6 @@ pub(crate) fn steps(path: &'static str) -> Vec<Step> {
         .collect()
 }
 
-/// The JSON Pointer (RFC 6901) of a path that goes through no list.
-pub(crate) fn pointer(path: &str) -> String {
-    path.split('.')
-        .fold(String::new(), |pointer, step| pointer + "/" + step)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +106,5 @@ mod tests {
                 ("reason", &[][..])
             ]
         );
-        assert_eq!(pointer("spec.operation.timeout"), "/spec/operation/timeout");
     }
 }

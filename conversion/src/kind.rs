@@ -3,7 +3,7 @@
 use crate::Events;
 use crate::crossing::Crossing;
 use crate::error::ConvertError;
-use crate::field::{Field, Role, Step, pointer, steps};
+use crate::field::{Field, Role, Step, steps};
 use crate::json::{Malformed, Node, Object, Scanner, decode};
 use crate::lens::{Lens, OldName, Way};
 use crate::tree::{Open, Tree};
@@ -22,14 +22,20 @@ pub struct Kind {
 /// A version that is converted to the hub and back.
 pub(crate) struct Spoke {
     pub(crate) version: &'static str,
+    /// The apiVersion of the hub, which is also the key of the annotation with the hub's rest.
+    pub(crate) hub_key: String,
+    /// The same of this version.
+    pub(crate) key: String,
     pub(crate) tree: Tree,
     pub(crate) hub_tree: Tree,
     pub(crate) mappings: Vec<Mapping>,
-    pub(crate) hub_only: Vec<Only>,
-    pub(crate) spoke_only: Vec<Only>,
+    pub(crate) hub_only: Vec<Place>,
+    pub(crate) spoke_only: Vec<Place>,
     pub(crate) old_names: Vec<Renamed>,
-    pub(crate) hub_folded: Vec<Vec<&'static str>>,
-    pub(crate) spoke_folded: Vec<Vec<&'static str>>,
+    /// The containers that only the hub has.
+    pub(crate) hub_folded: Vec<Place>,
+    /// The containers that only this version has.
+    pub(crate) spoke_folded: Vec<Place>,
 }
 
 /// A field with a lens.
@@ -39,11 +45,6 @@ pub(crate) struct Mapping {
     pub(crate) lens: &'static dyn Lens,
 }
 
-/// A field of one version only.
-pub(crate) struct Only {
-    pub(crate) place: Place,
-}
-
 /// A field that the spoke shows under a second name.
 pub(crate) struct Renamed {
     pub(crate) hub: Place,
@@ -51,7 +52,7 @@ pub(crate) struct Renamed {
     pub(crate) lens: &'static dyn OldName,
 }
 
-/// A field's path, and its pointer.
+/// The path of a field or a container, and its JSON Pointer (RFC 6901).
 pub(crate) struct Place {
     pub(crate) path: Vec<&'static str>,
     pub(crate) pointer: String,
@@ -64,17 +65,23 @@ impl Place {
             path_steps.iter().all(|(_, keys)| keys.is_empty()),
             "{path}: inside a list only `same` is possible"
         );
-        Self {
-            path: path_steps.into_iter().map(|(name, _)| name).collect(),
-            pointer: pointer(path),
-        }
+        Self::at(path_steps.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn at(path: Vec<&'static str>) -> Self {
+        let pointer = path
+            .iter()
+            .fold(String::new(), |pointer, step| pointer + "/" + step);
+        Self { path, pointer }
     }
 }
 
 impl Spoke {
-    fn new(version: &'static str, fields: &[Field]) -> Self {
+    fn new(group: &str, hub: &str, version: &'static str, fields: &[Field]) -> Self {
         let mut spoke = Self {
             version,
+            hub_key: format!("{group}/{hub}"),
+            key: format!("{group}/{version}"),
             tree: Tree::of(fields, false),
             hub_tree: Tree::of(fields, true),
             mappings: Vec::new(),
@@ -93,10 +100,8 @@ impl Spoke {
                     spoke: spoke_place(),
                     lens,
                 }),
-                Role::Only if field.spoke.is_empty() => spoke.hub_only.push(Only { place: hub() }),
-                Role::Only => spoke.spoke_only.push(Only {
-                    place: spoke_place(),
-                }),
+                Role::Only if field.spoke.is_empty() => spoke.hub_only.push(hub()),
+                Role::Only => spoke.spoke_only.push(spoke_place()),
                 Role::OldName(lens) => spoke.old_names.push(Renamed {
                     hub: hub(),
                     spoke: spoke_place(),
@@ -104,8 +109,9 @@ impl Spoke {
                 }),
             }
         }
-        spoke.hub_folded = spoke.hub_tree.fold(&spoke.tree);
-        spoke.spoke_folded = spoke.tree.fold(&spoke.hub_tree);
+        let places = |paths: Vec<_>| paths.into_iter().map(Place::at).collect();
+        spoke.hub_folded = places(spoke.hub_tree.fold(&spoke.tree));
+        spoke.spoke_folded = places(spoke.tree.fold(&spoke.hub_tree));
         spoke
     }
 }
@@ -120,7 +126,7 @@ impl Kind {
     ) -> Self {
         let spokes: Vec<Spoke> = spokes
             .iter()
-            .map(|(version, fields)| Spoke::new(version, fields))
+            .map(|(version, fields)| Spoke::new(group, hub, version, fields))
             .collect();
         let open = Tree::to_open(
             spokes
@@ -229,12 +235,7 @@ impl Kind {
     fn route(&self, current: &str, desired: &str) -> impl Iterator<Item = Crossing<'_>> {
         let crossing = |version: &str, way: Way| {
             let spoke = self.spokes.iter().find(|spoke| spoke.version == version)?;
-            Some(Crossing {
-                group: self.group,
-                hub: self.hub,
-                spoke,
-                way,
-            })
+            Some(Crossing { spoke, way })
         };
         [crossing(current, Way::Up), crossing(desired, Way::Down)]
             .into_iter()

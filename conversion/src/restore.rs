@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::json::{Node, Object};
+use crate::json::{Node, Object, decode};
 use crate::rest::{Rest, UNREAD};
 use crate::tree::Tree;
 use crate::unknown::{ITEMS, parse_items, same_item};
@@ -95,12 +95,16 @@ fn put_back_container(
     let (Some(present), Some(kept)) = (present.open(), Object::parse(&value)) else {
         return;
     };
-    for member in kept.into_owned().members() {
-        let shown = container
-            .child(&member.key)
-            .is_some_and(|leaf| !leaf.restorable);
-        let key = crate::json::decode(&member.key);
-        if present.get(&key).is_none() && !(alive && shown) {
+    add_absent(present, &kept.into_owned(), |key| {
+        let shown = container.child(key).is_some_and(|leaf| !leaf.restorable);
+        !(alive && shown)
+    });
+}
+
+/// Puts those members of `kept` beside what is there that are not there yet, and whose key may be put.
+fn add_absent<'a>(present: &mut Object<'a>, kept: &Object<'a>, may: impl Fn(&str) -> bool) {
+    for member in kept.members() {
+        if may(&member.key) && present.get(&decode(&member.key)).is_none() {
             present.push(member.key.clone(), member.value.clone());
         }
     }
@@ -128,13 +132,8 @@ fn put_back_items(root: &mut Object<'_>, target: &Tree, pointer: &str, value: &s
             .iter_mut()
             .filter_map(Node::open)
             .find(|item| same_item(item, &kept, list.item_keys));
-        let Some(twin) = twin else { continue };
-        for member in kept.members() {
-            if twin.get(&crate::json::decode(&member.key)).is_none()
-                && list.child(&member.key).is_none()
-            {
-                twin.push(member.key.clone(), member.value.clone());
-            }
+        if let Some(twin) = twin {
+            add_absent(twin, &kept, |key| list.child(key).is_none());
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::tree::Tree;
 /// The label of unknown members of a list's items: `[{identifying members…, unknown members…}, …]`.
 pub(crate) const ITEMS: &str = "items:";
 
-/// A place in an object, linked to the one above it; rendered only when somebody needs to know.
+/// A member's place, linked to the one above it (none for a member of the root); rendered only when somebody needs to know.
 #[derive(Clone, Copy)]
 struct At<'p> {
     above: Option<&'p At<'p>>,
@@ -20,9 +20,6 @@ struct At<'p> {
 impl At<'_> {
     fn pointer(&self) -> String {
         let above = self.above.map(At::pointer).unwrap_or_default();
-        if self.above.is_none() && self.key.is_empty() {
-            return above;
-        }
         above + "/" + &json::decode(self.key).replace('~', "~0").replace('/', "~1")
     }
 }
@@ -39,15 +36,7 @@ pub(crate) fn carry(
     kept: &Rest,
     rest: &mut Rest,
 ) -> Result<(), ConvertError> {
-    Walk { kept, rest }.object(
-        root,
-        Some(source),
-        target,
-        At {
-            above: None,
-            key: "",
-        },
-    )
+    Walk { kept, rest }.object(root, Some(source), target, None)
 }
 
 struct Walk<'w> {
@@ -61,15 +50,12 @@ impl Walk<'_> {
         object: &mut Object<'_>,
         source: Option<&Tree>,
         target: &Tree,
-        at: At<'_>,
+        above: Option<&At<'_>>,
     ) -> Result<(), ConvertError> {
         let mut taken = Vec::new();
         for (index, member) in object.members_mut().iter_mut().enumerate() {
             let key = member.key.clone();
-            let at = At {
-                above: Some(&at),
-                key: &key,
-            };
+            let at = At { above, key: &key };
             match source.and_then(|source| source.child(&key)) {
                 Some(known) if known.is_container() => {
                     self.container(&mut member.value, known, target, at)?
@@ -102,7 +88,7 @@ impl Walk<'_> {
                     object,
                     Some(source),
                     target.child(at.key).unwrap_or(&nothing),
-                    at,
+                    Some(&at),
                 )
             }
             Node::Array(items) if source.is_list() => self.list(items, source, at),
@@ -133,7 +119,7 @@ impl Walk<'_> {
             && target.is_container()
             && !object.is_empty()
         {
-            self.object(object, None, target, at)?;
+            self.object(object, None, target, Some(&at))?;
             return Ok(object.is_empty());
         }
         let pointer = at.pointer();
@@ -144,6 +130,7 @@ impl Walk<'_> {
     }
 
     fn list(&mut self, items: &[Node<'_>], source: &Tree, at: At<'_>) -> Result<(), ConvertError> {
+        let mut kept = None;
         let mut partial = Vec::new();
         for (index, item) in items.iter().enumerate() {
             let Node::Object(object) = item else {
@@ -157,7 +144,7 @@ impl Walk<'_> {
             {
                 continue;
             }
-            let kept = kept_items(self.kept, &at.pointer());
+            let kept = kept.get_or_insert_with(|| kept_items(self.kept, &at.pointer()));
             let twin = kept
                 .iter()
                 .find(|kept| same_item(kept, object, source.item_keys));
@@ -193,7 +180,7 @@ impl Walk<'_> {
 }
 
 /// The items that a rest tells of below a list's pointer.
-pub(crate) fn kept_items(rest: &Rest, pointer: &str) -> Vec<Object<'static>> {
+fn kept_items(rest: &Rest, pointer: &str) -> Vec<Object<'static>> {
     let Some(text) = rest.entries.get(&format!("{ITEMS}{pointer}")) else {
         return Vec::new();
     };
