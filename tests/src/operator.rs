@@ -100,7 +100,11 @@ impl Operator {
                 certificates.display().to_string(),
             ],
         )?;
-        let url = format!("https://{}/convert", webhook.address());
+        let url = format!(
+            "https://{}{}",
+            webhook.address(),
+            task_crds::CONVERSION_PATH
+        );
         let ca = authority.cert_pem();
         let mut definition = task_crds::crd();
         crd::convert_at(&mut definition, &url, &ca);

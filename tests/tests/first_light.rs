@@ -35,6 +35,14 @@ fn phase(task: &Value) -> &str {
     task["status"]["phase"].as_str().unwrap_or_default()
 }
 
+/// Changes the status of the Task `op`, at the version that `resource` names.
+async fn patch_status(kubectl: Kubectl<'_>, resource: &str, patch: &str) {
+    let kind = ["--subresource=status", "--type=merge", "--patch", patch];
+    kubectl
+        .ok(&[&["patch", resource, "op"], &kind[..]].concat())
+        .await;
+}
+
 /// `kubectl get -o json` without what the API server changes by itself.
 fn essence(task: &Value) -> (Value, Value) {
     (task["metadata"]["generation"].clone(), task["spec"].clone())
@@ -211,17 +219,7 @@ async fn writes_by_old_clients_keep_the_whole_status() {
         "lastAsyncOperationID": "id-7", "externalSystemURL": "https://example.com/7",
         "failureDetails": [{"code": "Slow", "message": "m", "timestamp": "2026-01-02T03:04:05Z"}],
         "operation": {"phase": "Creating", "key": "key-7", "requestHash": "h", "attempts": 2, "startedAt": "2026-01-02T03:04:05Z"}}});
-    kubectl
-        .ok(&[
-            "patch",
-            V1,
-            "op",
-            "--subresource=status",
-            "--type=merge",
-            "--patch",
-            &status.to_string(),
-        ])
-        .await;
+    patch_status(kubectl, V1, &status.to_string()).await;
     let kept = |task: &Value| {
         let status = &task["status"];
         json!([
@@ -237,17 +235,7 @@ async fn writes_by_old_clients_keep_the_whole_status() {
     kubectl.ok_with(&["replace", "-f", "-"], &manifest).await;
     assert_eq!(kept(&kubectl.get(V1, "op").await), before, "after replace");
     let patch = json!({"status": {"selector": "a=b"}}).to_string();
-    kubectl
-        .ok(&[
-            "patch",
-            V1ALPHA1,
-            "op",
-            "--subresource=status",
-            "--type=merge",
-            "--patch",
-            &patch,
-        ])
-        .await;
+    patch_status(kubectl, V1ALPHA1, &patch).await;
     assert_eq!(
         kept(&kubectl.get(V1, "op").await),
         before,
@@ -255,17 +243,7 @@ async fn writes_by_old_clients_keep_the_whole_status() {
     );
 
     let patch = json!({"status": {"taskStatus": "Completed"}}).to_string();
-    kubectl
-        .ok(&[
-            "patch",
-            V1ALPHA1,
-            "op",
-            "--subresource=status",
-            "--type=merge",
-            "--patch",
-            &patch,
-        ])
-        .await;
+    patch_status(kubectl, V1ALPHA1, &patch).await;
     let after = kubectl.get(V1, "op").await;
     assert_eq!(
         (
