@@ -7,6 +7,7 @@
 //! What the target version cannot show rides in one annotation, the [`rest`], named for the version it is of, and is gone again
 //! after the way back. An edit of what is shown always wins over the rest.
 
+pub mod admission;
 mod annotations;
 mod crossing;
 mod error;
