@@ -10,17 +10,23 @@
 //! | [`status`] | what was observed: [`TaskStatus`], [`OperationStatus`] |
 //! | [`defaults`] | what a field is when it is not given |
 //! | [`rules`] | the bounds, patterns and messages of validation |
+//! | [`validation`] | what is wrong with a Task by these rules, field by field |
+//! | [`problem`] | how that is said |
 //! | [`names`] | the names that other systems know: finalizer, annotations, conditions, reasons |
 //! | [`duration`] | durations as Go writes them |
+//! | [`mod@json_length`] | how long JSON is, whoever wrote it |
 //! | [`schema`] | what makes a derived schema fit for Kubernetes |
 
 pub mod defaults;
 pub mod duration;
+pub mod json_length;
 pub mod names;
+pub mod problem;
 pub mod rules;
 pub mod schema;
 pub mod spec;
 pub mod status;
+pub mod validation;
 
 pub use spec::{Completion, Operation, Task, TaskSpec};
 pub use status::{FailureDetail, OperationPhase, OperationStatus, TaskPhase, TaskStatus};

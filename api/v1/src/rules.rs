@@ -1,7 +1,9 @@
 //! The rules of the API: bounds, patterns and the messages that a person reads, in one place.
 //!
+//! The schema carries them, and [`validation`](crate::validation) asks them of an object.
+//!
 //! A length is in Unicode code points, as in JSON Schema and CEL. The patterns are written for RE2
-//! and mean the same to the `regex` crate. They stand in the schema as CEL rules, not as `pattern`,
+//! and mean the same to the `regex-lite` crate. They stand in the schema as CEL rules, not as `pattern`,
 //! because only a rule can answer in words.
 
 use std::time::Duration;
@@ -34,6 +36,9 @@ pub const PROVIDER_LENGTH_MAX: u32 = 63;
 
 /// The most keys that `parameters` may have.
 pub const PARAMETERS_MAX: u32 = 64;
+
+/// The longest `parameters` as JSON, in bytes. Only admission can count them.
+pub const PARAMETERS_LENGTH_MAX: usize = 64 * 1024;
 
 /// The longest text of a timeout, in characters.
 pub const TIMEOUT_LENGTH_MAX: u32 = 64;
@@ -78,31 +83,41 @@ pub const IMAGE_PATTERN: &str = concat!(
     "$",
 );
 
+/// The rule on the name of a Task, in words.
+pub const NAME_RULE: &str = "must be a DNS-1035 label: at most 63 characters, lower case letters, digits \
+    and '-', beginning with a letter and ending with a letter or digit";
+
+/// The rule on `image`, in words.
+pub const IMAGE_RULE: &str =
+    "must be an OCI image reference: [host[:port]/]path[:tag][@digest], the path in lower case";
+
+/// The rule on the name of a provider, in words.
+pub const PROVIDER_RULE: &str = "must be a DNS label: at most 63 characters, lower case letters, digits and '-', beginning \
+    and ending with a letter or digit";
+
 /// The rule on the name of an environment variable, in words. It stands in a CEL string too, so it has no quotes.
-const ENV_NAME_RULE: &str =
+pub const ENV_NAME_RULE: &str =
     "must be 1 to 64 letters, digits, dashes, underscores or dots, not beginning with a digit";
+
+/// The rule on `timeout`, in words.
+pub fn timeout_rule() -> String {
+    format!("must be a duration {TIMEOUT_RANGE}, such as 90s, 1h30m or 1.5s")
+}
 
 /// The rule on `metadata.name`, for the root of the schema.
 pub fn name() -> Rule {
-    Rule::new(format!("self.metadata.name.matches(r'{NAME_PATTERN}')")).message(
-        "metadata.name must be a DNS-1035 label: at most 63 characters, lower case letters, digits \
-         and '-', beginning with a letter and ending with a letter or digit",
-    )
+    Rule::new(format!("self.metadata.name.matches(r'{NAME_PATTERN}')"))
+        .message(format!("metadata.name {NAME_RULE}").as_str())
 }
 
 /// The rule on `image`.
 pub fn image() -> Rule {
-    Rule::new(format!("self.matches(r'{IMAGE_PATTERN}')")).message(
-        "must be an OCI image reference: [host[:port]/]path[:tag][@digest], the path in lower case",
-    )
+    Rule::new(format!("self.matches(r'{IMAGE_PATTERN}')")).message(IMAGE_RULE)
 }
 
 /// The rule on the name of a provider.
 pub fn provider() -> Rule {
-    Rule::new(format!("self.matches(r'{PROVIDER_PATTERN}')")).message(
-        "must be a DNS label: at most 63 characters, lower case letters, digits and '-', beginning \
-         and ending with a letter or digit",
-    )
+    Rule::new(format!("self.matches(r'{PROVIDER_PATTERN}')")).message(PROVIDER_RULE)
 }
 
 /// The rule on `timeout`.
@@ -110,7 +125,7 @@ pub fn timeout() -> Rule {
     Rule::new(format!(
         "self.matches(r'{DURATION_PATTERN}') && duration(self) > duration('0s') && duration(self) <= duration('720h')"
     ))
-    .message(format!("must be a duration {TIMEOUT_RANGE}, such as 90s, 1h30m or 1.5s").as_str())
+    .message(timeout_rule().as_str())
 }
 
 /// The rule on the names in a map of environment variables; it names an offender.
@@ -130,7 +145,7 @@ pub fn env_name() -> Rule {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use regex::Regex;
+    use regex_lite::Regex;
 
     use super::*;
     use crate::duration::{self, DurationError};

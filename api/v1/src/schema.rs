@@ -74,7 +74,7 @@ fn one_line_a_paragraph(text: &str) -> String {
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use proptest::prelude::*;
-    use regex::Regex;
+    use regex_lite::Regex;
     use schemars::json_schema;
 
     use super::*;

@@ -159,6 +159,11 @@ pub enum Completion {
     Hybrid,
 }
 
+impl Completion {
+    /// Every way.
+    pub const ALL: [Self; 4] = [Self::Poll, Self::Callback, Self::Queue, Self::Hybrid];
+}
+
 fn env_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
