@@ -14,12 +14,12 @@
 //! | [`problem`] | how that is said |
 //! | [`names`] | the names that other systems know: finalizer, annotations, conditions, reasons |
 //! | [`duration`] | durations as Go writes them |
-//! | [`mod@json_length`] | how long JSON is, whoever wrote it |
+//! | [`json_text`] | what JSON text says, whoever wrote it |
 //! | [`schema`] | what makes a derived schema fit for Kubernetes |
 
 pub mod defaults;
 pub mod duration;
-pub mod json_length;
+pub mod json_text;
 pub mod names;
 pub mod problem;
 pub mod rules;

@@ -35,6 +35,8 @@ pub enum ProblemKind {
     TooMany,
     /// A value is of the wrong type.
     TypeInvalid,
+    /// A change is not allowed, whatever the value.
+    Forbidden,
 }
 
 impl ProblemKind {
@@ -47,6 +49,7 @@ impl ProblemKind {
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
             Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Forbidden => "FieldValueForbidden",
         }
     }
 
@@ -57,6 +60,7 @@ impl ProblemKind {
             Self::NotSupported => "Unsupported value",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::Forbidden => "Forbidden",
         }
     }
 }

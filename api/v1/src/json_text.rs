@@ -1,7 +1,16 @@
-//! How long JSON is, whoever wrote it.
+//! What JSON text says, whoever wrote it.
 
 use std::iter::Peekable;
 use std::str::Chars;
+
+use serde_json::Value;
+
+/// Whether two texts are the same JSON: the same values, in whatever order members stand. Of what nests too deep for a tree of values,
+/// only the same text is.
+pub fn is_same_json(a: &str, b: &str) -> bool {
+    let value = serde_json::from_str::<Value>;
+    a == b || matches!((value(a), value(b)), (Ok(a), Ok(b)) if a == b)
+}
 
 /// The length in bytes of the shortest text of the well-formed JSON in `text` that leaves numbers as they are written: without space
 /// between the tokens, and every character of a string itself unless JSON asks for an escape.
@@ -54,9 +63,17 @@ fn unit(chars: &mut Peekable<Chars<'_>>) -> u32 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn the_order_of_members_does_not_matter_and_that_of_items_does() {
+        assert!(is_same_json(r#"{"a":1, "b":[2]}"#, r#"{"b":[2],"a":1}"#));
+        assert!(!is_same_json("[1,2]", "[2,1]"));
+        let deep = "[".repeat(1000) + &"]".repeat(1000);
+        assert!(is_same_json(&deep, &deep));
+        assert!(!is_same_json(&deep, &format!("[{deep}]")));
+    }
 
     #[test]
     fn space_and_needless_escapes_do_not_count() {
