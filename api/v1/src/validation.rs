@@ -3,7 +3,7 @@
 //! The schema refuses the same objects (a test holds the two together), but with the first problem only where one hides another, and
 //! no schema can count the bytes of `parameters`. The status is left to the schema: it is not a person who writes it.
 //!
-//! A Task is judged as it stands in JSON, so that a value of the wrong type is one problem among others, nothing is too deep to be
+//! A Task is judged as the JSON text that it comes as, so that a value of the wrong type is one problem among others, nothing is too deep to be
 //! looked at, and fields that this version of the code does not know are let through.
 
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ fn compiled(pattern: &str) -> Regex {
 /// Everything that is wrong with a new Task.
 ///
 /// A field that has a default may be absent or null. The name may be absent, as it is before the API server has made one up.
-pub fn problems(task: &RawValue) -> Vec<Problem> {
+pub fn problems(task: &str) -> Vec<Problem> {
     newly(Check::of(task).faults, Vec::new)
 }
 
@@ -41,14 +41,14 @@ pub fn problems(task: &RawValue) -> Vec<Problem> {
 ///
 /// So an object that was written under older rules can still be repaired field by field, and deleted. As in Kubernetes, the entries
 /// of a map are told apart by their keys.
-pub fn problems_of_update(task: &RawValue, old: &RawValue) -> Vec<Problem> {
+pub fn problems_of_update(task: &str, old: &str) -> Vec<Problem> {
     newly(Check::of(task).faults, || Check::of(old).faults)
 }
 
 /// What is wrong with a Scale of a Task (`autoscaling/v1`), where it was not wrong before.
 ///
 /// Without a number of replicas it asks for none, as that type leaves out a zero.
-pub fn problems_of_scale(scale: &RawValue, old: Option<&RawValue>) -> Vec<Problem> {
+pub fn problems_of_scale(scale: &str, old: Option<&str>) -> Vec<Problem> {
     let faults = |scale| {
         let mut check = Check::default();
         let path = Path::root("spec");
@@ -89,8 +89,8 @@ impl Fault<'_> {
 
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-fn members(value: &RawValue) -> Option<Members<'_>> {
-    serde_json::from_str(value.get()).ok()
+fn members(text: &str) -> Option<Members<'_>> {
+    serde_json::from_str(text).ok()
 }
 
 /// A member that has a default, unless it is left to that.
@@ -106,10 +106,12 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn of(task: &'a RawValue) -> Self {
+    fn of(task: &'a str) -> Self {
         let mut check = Self::default();
         let task = members(task).unwrap_or_default();
-        let metadata = task.get("metadata").and_then(|metadata| members(metadata));
+        let metadata = task
+            .get("metadata")
+            .and_then(|metadata| members(metadata.get()));
         if let Some(name) = metadata.and_then(|metadata| metadata.get("name").copied()) {
             let path = Path::root("metadata").field("name");
             check.text(path, name, None, rules::NAME_RULE, |name| {
@@ -244,7 +246,7 @@ impl<'a> Check<'a> {
     }
 
     fn object(&mut self, path: &Path, value: &'a RawValue) -> Option<Members<'a>> {
-        let members = members(value);
+        let members = members(value.get());
         if members.is_none() {
             self.add(
                 path.clone(),
