@@ -9,6 +9,7 @@ use std::{
     fmt::Debug,
     hash::Hash,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use futures::{Stream, StreamExt};
@@ -25,6 +26,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use crate::names::ANNOTATION_PREFIX;
+
+/// How long an own write is believed in without the watch telling of it, which it does within a second.
+///
+/// An object that was written while the watch was taken up again, and deleted before that was done, is one that no
+/// watch ever tells of. Asking once more for what was done already is harmless; never to ask again is not.
+const BELIEVED: Duration = Duration::from_secs(30);
 
 /// The newest known state of each object of a kind.
 ///
@@ -61,11 +68,16 @@ where
 
     /// The newest known state of the object; `None` if it is not known to exist.
     pub fn get(&self, key: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.get_at(key, Instant::now())
+    }
+
+    fn get_at(&self, key: &ObjectRef<K>, now: Instant) -> Option<Arc<K>> {
         // In this order: the watch writes to the store before it forgets the own write.
         let own = self
             .own()
             .written
             .get(key)
+            .filter(|write| now.saturating_duration_since(write.at) < BELIEVED)
             .map(|write| write.object.clone());
         newer(own, self.store.get(key))
     }
@@ -164,11 +176,14 @@ struct OwnWrites<K: Resource<DynamicType = ()>> {
     written: HashMap<ObjectRef<K>, OwnWrite<K>>,
     /// The newest version that the watch has told of: it has told of all before it too.
     heard: Option<u64>,
+    /// The newest version in the list that is under way.
+    listing: Option<u64>,
 }
 
 struct OwnWrite<K> {
     object: Arc<K>,
     version: u64,
+    at: Instant,
     /// Written before the list that is under way was begun, so that the list has it.
     listed: bool,
 }
@@ -178,6 +193,7 @@ impl<K: Resource<DynamicType = ()>> Default for OwnWrites<K> {
         Self {
             written: HashMap::new(),
             heard: None,
+            listing: None,
         }
     }
 }
@@ -198,6 +214,7 @@ where
                 OwnWrite {
                     object,
                     version,
+                    at: Instant::now(),
                     listed: false,
                 },
             );
@@ -212,13 +229,19 @@ where
                 self.written.retain(|_, write| Some(write.version) > heard);
             }
             Event::Init => {
+                self.listing = None;
                 for write in self.written.values_mut() {
                     write.listed = true;
                 }
             }
             // The store takes a list in as a whole, when it is complete.
-            Event::InitApply(_) => {}
-            Event::InitDone => self.written.retain(|_, write| !write.listed),
+            Event::InitApply(object) => self.listing = self.listing.max(version(object)),
+            Event::InitDone => {
+                self.heard = self.heard.max(self.listing);
+                let heard = self.heard;
+                self.written
+                    .retain(|_, write| !write.listed && Some(write.version) > heard);
+            }
         }
     }
 }
@@ -318,6 +341,29 @@ mod tests {
         watched.hears(Event::InitDone);
         assert_eq!(watched.version_of("a"), None);
         assert_eq!(watched.version_of("b"), Some(7));
+    }
+
+    #[test]
+    fn a_list_with_a_newer_object_has_the_last_word_on_a_write_that_was_made_meanwhile() {
+        let mut watched = watched();
+        watched.hears(Event::Init);
+        watched.cache.wrote(config_map("deleted", 5));
+        watched.cache.wrote(config_map("too new for the list", 7));
+        watched.hears(Event::InitApply(config_map("other", 6)));
+        watched.hears(Event::InitDone);
+        assert_eq!(watched.version_of("deleted"), None);
+        assert_eq!(watched.version_of("too new for the list"), Some(7));
+        watched.cache.wrote(config_map("answered late", 5));
+        assert_eq!(watched.version_of("answered late"), None);
+    }
+
+    #[test]
+    fn an_own_write_that_the_watch_never_tells_of_is_not_believed_for_ever() {
+        let watched = watched();
+        watched.cache.wrote(config_map("a", 5));
+        let key = ObjectRef::new("a").within("default");
+        let later = Instant::now() + BELIEVED;
+        assert!(watched.cache.get_at(&key, later).is_none());
     }
 
     #[test]
