@@ -10,9 +10,9 @@ use clap::{Parser, ValueEnum};
 #[derive(Clone, Debug, Parser)]
 #[command(version)]
 pub struct Args {
-    /// Look after the Tasks of this namespace only, instead of all.
+    /// Look after the Tasks of this namespace only, instead of all. Empty is the same as not given.
     #[arg(long, env = "TASK_NAMESPACE")]
-    pub namespace: Option<String>,
+    namespace: Option<String>,
 
     /// How many Tasks are reconciled at the same time.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
@@ -29,6 +29,15 @@ pub struct Args {
     /// The form of the log lines; what is logged is said by RUST_LOG (default: info).
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+}
+
+impl Args {
+    /// The only namespace whose Tasks are looked after; `None`: all are.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        // A chart sets the variable to nothing where no namespace is asked for.
+        self.namespace.as_deref().filter(|name| !name.is_empty())
+    }
 }
 
 /// The form of log lines.
@@ -49,6 +58,16 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_empty_namespace_means_all() {
+        let namespace = |given| {
+            let args = Args::parse_from(["task-controller", "--namespace", given]);
+            args.namespace().map(str::to_owned)
+        };
+        assert_eq!(namespace(""), None);
+        assert_eq!(namespace("shop").as_deref(), Some("shop"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::reconcile::{
 };
 
 /// The wait before the first repetition of what may pass by itself.
-const FIRST_WAIT_PASSING: Duration = Duration::from_secs(1);
+pub(crate) const FIRST_WAIT_PASSING: Duration = Duration::from_secs(1);
 
 /// The wait before the first repetition of what somebody has to act on.
 const FIRST_WAIT_LASTING: Duration = Duration::from_secs(5);
@@ -73,9 +73,18 @@ impl Retries {
         self.wait_after_failure_at(key, metadata, Instant::now())
     }
 
-    /// Forgets the failures of a Task that succeeded, or is gone.
-    pub fn succeeded(&self, key: &ObjectRef<Watched>) {
+    /// Forgets the failures of a Task of which a whole pass succeeded, or which is gone.
+    pub fn forget(&self, key: &ObjectRef<Watched>) {
         self.failing().remove(key);
+    }
+
+    /// Lets the time pass until every Task may be tried again.
+    #[cfg(test)]
+    pub fn come_due(&self) {
+        let now = Instant::now();
+        for failing in self.failing().values_mut() {
+            failing.due = now;
+        }
     }
 
     fn attempt_at(&self, key: &ObjectRef<Watched>, metadata: &ObjectMeta, now: Instant) -> Attempt {
@@ -271,7 +280,7 @@ mod tests {
         for _ in 0..5 {
             retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
         }
-        retries.succeeded(&key());
+        retries.forget(&key());
         let wait = retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
         assert!(wait < FIRST_WAIT_LASTING * 2, "{wait:?}");
     }

@@ -26,6 +26,7 @@ use kube::{
     runtime::{
         Controller, WatchStreamExt,
         controller::{self, Action},
+        reflector::ObjectRef,
         watcher::{self, Event},
     },
 };
@@ -92,7 +93,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     )
     .await?;
 
-    let namespace = args.namespace.as_deref();
+    let namespace = args.namespace();
     let managed = watcher::Config::default().labels(&labels::managed());
     let (tasks, task_events) = cache::watch(
         api::<Watched>(&client, namespace),
@@ -128,10 +129,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
         readiness.clone(),
         stop.clone(),
     ));
-    let gone = Arc::clone(&context);
+    let deleted = Arc::clone(&context);
     let task_events = task_events.inspect(move |event| {
         if let Event::Delete(task) = event {
-            gone.reconcile.retries.succeeded(&task.into());
+            deleted.reconcile.retries.forget(&task.into());
         }
     });
     tracing::info!(
@@ -139,7 +140,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         namespace = namespace.unwrap_or("all"),
         "started"
     );
-    Controller::for_stream(
+    let passes = Controller::for_stream(
         changed(task_events).predicate_filter(what_a_pass_depends_on, Default::default()),
         store,
     )
@@ -147,10 +148,13 @@ pub async fn run(args: Args) -> Result<(), Error> {
     .owns_stream(changed(service_events))
     .owns_stream(changed(deployment_events))
     .with_config(controller::Config::default().concurrency(args.concurrency))
-    .graceful_shutdown_on(stopped(stop))
-    .run(pass, retry, context)
-    .for_each(|_| std::future::ready(()))
-    .await;
+    .graceful_shutdown_on(stopped(stop.clone()))
+    .run(pass, retry, Arc::clone(&context))
+    .for_each(|ended| {
+        forget_if_gone(&context, ended);
+        std::future::ready(())
+    });
+    passes.await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -193,6 +197,16 @@ fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -
         wait.as_secs_f64()
     );
     Action::requeue(wait)
+}
+
+/// Forgets the failures of a Task that was to be repeated and is no longer there: one that was deleted during a pass, or
+/// while the watch was interrupted.
+fn forget_if_gone<T, E, Q>(shared: &Shared, ended: Result<T, controller::Error<E, Q>>) {
+    if let Err(controller::Error::ObjectNotFound(gone)) = ended {
+        let mut key = ObjectRef::new(&gone.name);
+        key.namespace = gone.namespace;
+        shared.reconcile.retries.forget(&key);
+    }
 }
 
 /// The parts of a Task that change what a pass does. Its own status is none of them, so that a pass does

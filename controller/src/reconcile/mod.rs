@@ -103,8 +103,7 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
         return Ok(Outcome::NOTHING);
     }
     if let Some(finding) = verdict::operation_gate(task) {
-        let phase = write_status(context, task, finding).await?;
-        return Ok(Outcome::after(phase, verdict::look_again_after(phase)));
+        return settled(context, &key, task, finding).await;
     }
 
     let children = build::children(task)?;
@@ -117,21 +116,33 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     }
 
     match apply::apply(&context.client, &context.caches, task, &children, observed).await {
-        Ok(deployment) => {
-            context.retries.succeeded(&key);
-            let phase = write_status(context, task, Finding::Applied(&deployment)).await?;
-            Ok(Outcome::after(phase, verdict::look_again_after(phase)))
-        }
+        Ok(deployment) => settled(context, &key, task, Finding::Applied(&deployment)).await,
         Err(error) => {
             let setback = Setback::of(&error);
             context.retries.set_back(&key, &task.metadata, &setback);
-            let phase = write_status(context, task, Finding::SetBack(&setback, known)).await?;
+            let told = write_status(context, task, Finding::SetBack(&setback, known)).await;
             if setback.kind == SetbackKind::Waiting {
+                let phase = told?;
                 return Ok(Outcome::after(phase, verdict::look_again_after(phase)));
+            }
+            if let Err(untold) = told {
+                tracing::warn!(error = %untold, "the status does not say yet why the children are not as they should be");
             }
             Err(error.into())
         }
     }
+}
+
+/// Ends a pass in which nothing failed, unless the status cannot be written.
+async fn settled(
+    context: &Context,
+    key: &ObjectRef<Watched>,
+    task: &Task,
+    finding: Finding<'_>,
+) -> Result<Outcome, Error> {
+    let phase = write_status(context, task, finding).await?;
+    context.retries.forget(key);
+    Ok(Outcome::after(phase, verdict::look_again_after(phase)))
 }
 
 /// When to repeat a pass that failed: later each time, as long as it keeps failing.

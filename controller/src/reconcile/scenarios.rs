@@ -9,11 +9,11 @@ use kube::{Client, client::Body, core::DeserializeGuard};
 use serde_json::{Value, json};
 use task_api_v1::Task;
 
-use super::{Context, Error, Outcome, apply, build, observe::Caches, reconcile};
+use super::{Context, Error, Outcome, apply, build, observe::Caches, reconcile, retry_after};
 use crate::{
     cache::Cache,
     fixtures::{rolled_out, stored, task},
-    retry::Retries,
+    retry::{FIRST_WAIT_PASSING, Retries},
 };
 
 /// What the API server does beside storing what it is sent.
@@ -29,6 +29,8 @@ enum Scenario {
     ServiceIsContended,
     /// The status cannot be written.
     StatusFails,
+    /// Nothing can be written.
+    AllFails,
 }
 
 #[derive(Clone, Copy)]
@@ -55,7 +57,7 @@ impl Scenario {
                 _ => status(409, "Conflict"),
             },
             (Self::ServiceIsRefused, "services") => status(403, "Forbidden"),
-            (Self::StatusFails, "tasks") => status(500, "InternalError"),
+            (Self::StatusFails, "tasks") | (Self::AllFails, _) => status(500, "InternalError"),
             (_, "tasks") => {
                 let mut written = json!(task);
                 written["status"] = body["status"].clone();
@@ -255,6 +257,30 @@ async fn a_status_that_cannot_be_written_fails_the_pass_but_not_the_children() {
     let error = pass(&context, &task).await.unwrap_err();
     assert!(matches!(error, Error::Status(_)), "{error}");
     assert_eq!(taken(&log), CREATED);
+}
+
+#[tokio::test]
+async fn a_status_that_cannot_be_written_is_tried_again_later_each_time() {
+    for task in [task("web").build(), task("web").needs_operation().build()] {
+        let (context, _) = controller(Scenario::StatusFails, &task);
+        let watched = DeserializeGuard(Ok(task.clone()));
+        let mut waits = Vec::new();
+        for _ in 0..5 {
+            pass(&context, &task).await.unwrap_err();
+            waits.push(retry_after(&watched, &context));
+            context.retries.come_due();
+        }
+        assert!(waits.is_sorted(), "{waits:?}");
+        assert!(waits[4] >= 16 * FIRST_WAIT_PASSING, "{waits:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_child_was_refused_for_is_not_hidden_by_a_status_that_cannot_be_written() {
+    let task = task("web").build();
+    let (context, _) = controller(Scenario::AllFails, &task);
+    let error = pass(&context, &task).await.unwrap_err();
+    assert!(matches!(error, Error::Apply(_)), "{error}");
 }
 
 #[tokio::test]
