@@ -12,7 +12,7 @@ use axum::{
     Router,
     http::{HeaderValue, header::USER_AGENT},
 };
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{
@@ -154,7 +154,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
         forget_if_gone(&context, ended);
         std::future::ready(())
     });
-    passes.await;
+    tokio::select! {
+        () = passes => {}
+        () = stopped_before_any_pass(&context, stop) => {}
+    }
     tracing::info!("stopped");
     Ok(())
 }
@@ -250,6 +253,17 @@ async fn tell_when_ready(shared: Arc<Shared>, readiness: Readiness, stop: watch:
     readiness.set(true);
     stopped(stop).await;
     readiness.set(false);
+}
+
+/// Returns once stop is asked for before the caches are synced.
+///
+/// Passes in flight, of which none has begun anything by then, wait for the caches; and those are no longer filled, since
+/// the watches end with the stop.
+async fn stopped_before_any_pass(shared: &Shared, stop: watch::Receiver<bool>) {
+    stopped(stop).await;
+    if shared.reconcile.caches.synced().now_or_never().is_some() {
+        std::future::pending().await
+    }
 }
 
 async fn client() -> Result<Client, Error> {
