@@ -18,6 +18,15 @@ pub const NOTES: usize = 20;
 /// The longest failure message, in bytes.
 const MESSAGE_LIMIT: usize = 8 * 1024;
 
+/// The longest part of a message that is about one object, in bytes: as many as are named fit into a message.
+const OBJECT_LIMIT: usize = 768;
+
+/// The longest name that Kubernetes knows, in bytes.
+const NAME_LIMIT: usize = 253;
+
+/// The longest piece of a bad value that a message shows, in bytes.
+const FOUND_LIMIT: usize = 64;
+
 /// An answer, and what is worth counting and logging about it.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
@@ -95,7 +104,7 @@ pub fn answer(kind: &Kind, body: &[u8]) -> Answer {
     };
     answer.failure = match result {
         Ok(()) => review.failures.message(),
-        Err(error) => Some(clip(error.to_string())),
+        Err(error) => Some(one_line(&error.to_string(), MESSAGE_LIMIT)),
     };
 
     let out = &mut answer.body;
@@ -127,6 +136,9 @@ struct Review<'a> {
     failures: Failures,
 }
 
+/// The kind of a review, in quotes.
+const KIND: &str = "\"ConversionReview\"";
+
 impl<'a> Review<'a> {
     fn read(
         &mut self,
@@ -136,17 +148,24 @@ impl<'a> Review<'a> {
         answer: &mut Answer,
     ) -> Result<(), ReviewError> {
         let mut review_kind = None;
+        let mut api_version = None;
         let mut request = None;
         let mut scanner = Scanner::new(text);
         scanner.object(|scanner, key| {
             match key {
                 "kind" => review_kind = Some(scanner.value()?),
                 "apiVersion" => {
-                    self.api_version = string_only(scanner.value()?).or(self.api_version)
+                    let value = scanner.value()?;
+                    api_version = Some(value);
+                    self.api_version = string_only(value);
                 }
                 "request" if scanner.peek() == b'{' => {
-                    request = Some(Ok(()));
-                    self.request(kind, scanner, objects, answer)?;
+                    let read = self.request(kind, scanner, objects, answer);
+                    // The request of another review is no good either, but that is not what is wrong.
+                    if read.is_err() && review_kind.is_some_and(|kind| kind != KIND) {
+                        return Err(ReviewError::WrongKind(found(review_kind)));
+                    }
+                    request = Some(Ok(read?));
                 }
                 "request" => request = Some(Err(Node::from(scanner.value()?).kind())),
                 _ => {
@@ -156,21 +175,12 @@ impl<'a> Review<'a> {
             Ok::<_, ReviewError>(())
         })?;
         scanner.end()?;
-        match review_kind {
-            Some("\"ConversionReview\"") => {}
-            other => {
-                return Err(ReviewError::WrongKind(
-                    other.unwrap_or("nothing").to_owned(),
-                ));
-            }
+        if review_kind != Some(KIND) {
+            return Err(ReviewError::WrongKind(found(review_kind)));
         }
-        match self.api_version {
+        match api_version {
             Some("\"apiextensions.k8s.io/v1\"" | "\"apiextensions.k8s.io/v1beta1\"") => {}
-            other => {
-                return Err(ReviewError::WrongVersion(
-                    other.unwrap_or("nothing").to_owned(),
-                ));
-            }
+            other => return Err(ReviewError::WrongVersion(found(other))),
         }
         request
             .unwrap_or(Err("nothing"))
@@ -192,7 +202,6 @@ impl<'a> Review<'a> {
                 "desiredAPIVersion" => desired = Some(desired_version(kind, scanner.value()?)?),
                 "objects" => match desired {
                     Some(desired) if scanner.peek() == b'[' => {
-                        objects.clear();
                         self.objects(kind, desired, scanner, objects, answer)?;
                         waiting = None;
                     }
@@ -235,6 +244,10 @@ impl<'a> Review<'a> {
         out: &mut String,
         answer: &mut Answer,
     ) -> Result<(), ReviewError> {
+        // A member that is written twice counts as its last writing.
+        self.failures = Failures::default();
+        *answer = Answer::default();
+        out.clear();
         let mut index = 0;
         scanner.array(|scanner| {
             let mut object = kind.read(scanner)?;
@@ -252,8 +265,8 @@ impl<'a> Review<'a> {
                     object.write(out);
                 }
                 Ok(Err(error)) => {
-                    self.failures
-                        .add(index, &object, kind, desired, &error.to_string())
+                    let error = shortened(error).to_string();
+                    self.failures.add(index, &object, kind, desired, &error);
                 }
                 Err(_) => {
                     answer.panics += 1;
@@ -281,7 +294,7 @@ fn desired_version(kind: &Kind, value: &str) -> Result<&'static str, ReviewError
         });
     };
     kind.version(&json::decode(raw))
-        .map_err(ReviewError::UnknownVersion)
+        .map_err(|error| ReviewError::UnknownVersion(shortened(error)))
 }
 
 impl Answer {
@@ -318,12 +331,14 @@ impl Failures {
             self.more += 1;
             return;
         }
-        let from = member(object, "apiVersion").unwrap_or_else(|| "an unknown version".to_owned());
+        let from = member(object, "apiVersion")
+            .map(|version| one_line(version, FOUND_LIMIT))
+            .unwrap_or_else(|| "an unknown version".to_owned());
         let identity = identity(object);
         let to = format!("{}/{desired}", kind.group());
-        self.named.push(clip(format!(
-            "objects[{index}] {identity}: cannot convert from {from} to {to}: {error}"
-        )));
+        let message =
+            format!("objects[{index}] {identity}: cannot convert from {from} to {to}: {error}");
+        self.named.push(one_line(&message, OBJECT_LIMIT));
     }
 
     fn message(&self) -> Option<String> {
@@ -331,17 +346,20 @@ impl Failures {
         if self.more > 0 {
             message += &format!("; and {} more", self.more);
         }
-        (!message.is_empty()).then(|| clip(message))
+        (!message.is_empty()).then_some(message)
     }
 }
 
-/// `namespace/name` of an object as it is written in its JSON, so that it always stays on one line.
+/// `namespace/name` of an object as it is written in its JSON, on one line and not longer than names are.
 fn identity(object: &Node<'_>) -> String {
     let metadata = match object {
         Node::Object(object) => object.get("metadata"),
         _ => None,
     };
-    let part = |name: &str| metadata.and_then(|metadata| member(metadata, name));
+    let part = |name: &str| {
+        let text = metadata.and_then(|metadata| member(metadata, name))?;
+        Some(one_line(text, NAME_LIMIT))
+    };
     let name = part("name").or_else(|| part("generateName").map(|prefix| prefix + "*"));
     let name = name.unwrap_or_else(|| "(no name)".to_owned());
     match part("namespace") {
@@ -350,18 +368,54 @@ fn identity(object: &Node<'_>) -> String {
     }
 }
 
-fn member(object: &Node<'_>, name: &str) -> Option<String> {
+fn member<'n>(object: &'n Node<'_>, name: &str) -> Option<&'n str> {
     match object {
-        Node::Object(object) => object.get(name)?.string().map(str::to_owned),
+        Node::Object(object) => object.get(name)?.string(),
         _ => None,
     }
 }
 
-/// Cuts a message that bad input has made too long.
-fn clip(mut message: String) -> String {
-    if message.len() > MESSAGE_LIMIT {
-        message.truncate(message.floor_char_boundary(MESSAGE_LIMIT));
-        message.push('…');
+/// What stands where something else was expected: the beginning of a string, in quotes, or the kind of any other value.
+fn found(value: Option<&str>) -> String {
+    let Some(node) = value.map(Node::from) else {
+        return "nothing".to_owned();
+    };
+    match node.string() {
+        Some(raw) => format!("{:?}", cut(&json::decode(raw), FOUND_LIMIT)),
+        None => node.kind().to_owned(),
     }
-    message
+}
+
+/// The same error with no more than the beginning of what was found.
+fn shortened(mut error: ConvertError) -> ConvertError {
+    if let ConvertError::WrongKind { found, .. } | ConvertError::UnknownVersion { found, .. } =
+        &mut error
+    {
+        *found = cut(found, FOUND_LIMIT);
+    }
+    error
+}
+
+/// The text on one line, whatever a log or a terminal makes of a character, and cut after `limit` bytes.
+fn one_line(text: &str, limit: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(limit));
+    for character in text.chars() {
+        if line.len() > limit {
+            break;
+        }
+        match character {
+            '"' | '\'' | '\\' => line.push(character),
+            // Control characters, line separators and marks that turn the direction of writing.
+            _ => line.extend(character.escape_debug()),
+        }
+    }
+    cut(&line, limit)
+}
+
+/// The text without what follows after `limit` bytes, of which an ellipsis tells.
+fn cut(text: &str, limit: usize) -> String {
+    match text.get(..text.floor_char_boundary(limit)) {
+        Some(beginning) if beginning.len() < text.len() => format!("{beginning}…"),
+        _ => text.to_owned(),
+    }
 }
