@@ -8,12 +8,20 @@
 //! API server passes on to whoever made the request; without one the API server would take no answer, so then it is plain text and
 //! HTTP 400, which is what the API server counts and logs as a broken call.
 
+mod defaults;
+mod fit;
+mod place;
 mod request;
+mod reset;
 mod response;
+mod warnings;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use request::{Operation, Subresource};
+use task_api_v1::problem::Problem;
+use task_api_v1::validation;
+
 use request::{Request, ReviewError};
 use response::Verdict;
 
@@ -71,12 +79,50 @@ impl Outcome {
 
 /// Answers the review in `body` with a JSON Patch of the defaults that the Task leaves out; without one when it leaves out none.
 pub fn mutate(body: &[u8]) -> Answer {
-    answer(body, |_| Verdict::default())
+    answer(body, |request| {
+        match (request.subresource, request.object) {
+            (Subresource::Task, Some(object)) => Verdict::patched(&defaults::missing(object)),
+            _ => Verdict::default(),
+        }
+    })
 }
 
 /// Answers the review in `body`: whether the Task may be written, or else everything that is wrong with it.
+///
+/// A deletion is never refused. Of an update only what it touches is judged. The schema judges the status; here it is only seen to that
+/// a write of it loses nothing.
 pub fn validate(body: &[u8]) -> Answer {
-    answer(body, |_| Verdict::default())
+    answer(body, |request| {
+        let problems = problems(request);
+        if problems.is_empty() {
+            Verdict::warned(warnings::warnings(request))
+        } else {
+            Verdict::invalid(&request.name, &problems)
+        }
+    })
+}
+
+fn problems(request: &Request<'_>) -> Vec<Problem> {
+    let Some(object) = request.object else {
+        return Vec::new();
+    };
+    let old = request.old_object;
+    match request.subresource {
+        Subresource::Task => {
+            let mut problems = match old {
+                Some(old) => validation::problems_of_update(object, old),
+                None => validation::problems(object),
+            };
+            problems.extend(fit::losses(request));
+            if problems.is_empty() {
+                // What breaks a rule may break the conversion too, and that would say less of it.
+                problems.extend(fit::problem_with_older_form(object, old));
+            }
+            problems
+        }
+        Subresource::Status => fit::losses(request),
+        Subresource::Scale => validation::problems_of_scale(object, old),
+    }
 }
 
 fn answer(body: &[u8], judge: impl FnOnce(&Request<'_>) -> Verdict) -> Answer {
@@ -128,5 +174,25 @@ fn answer(body: &[u8], judge: impl FnOnce(&Request<'_>) -> Verdict) -> Answer {
             .unwrap_or_default(),
         warnings: verdict.warnings.len(),
         problems: verdict.problems(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::panic)]
+    fn a_panic_is_answered_with_the_uid() {
+        let review = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"DELETE","kind":{"group":"task.example.io","version":"v1","kind":"Task"},"resource":{"group":"task.example.io","version":"v1","resource":"tasks"},"oldObject":{}}}"#;
+        let answer = answer(review.as_bytes(), |_| panic!("on purpose"));
+        assert_eq!(
+            (answer.http_status, answer.outcome),
+            (200, Outcome::Panicked)
+        );
+        let review: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(review["response"]["uid"], "u");
+        assert_eq!(review["response"]["allowed"], false);
+        assert_eq!(review["response"]["status"]["code"], 500);
     }
 }

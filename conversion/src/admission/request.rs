@@ -179,6 +179,11 @@ impl<'a> Request<'a> {
             .ok()
     }
 
+    /// Whether the client used v1, at which objects are judged.
+    pub(super) fn is_at_v1(&self) -> bool {
+        self.client_version == VERSION
+    }
+
     /// `namespace/name`, for logs.
     pub(super) fn identity(&self) -> String {
         let name = if self.name.is_empty() {

@@ -2,8 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use json_patch::Patch;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause, StatusDetails};
 use serde_json::json;
+use task_api_v1::names::{GROUP, KIND};
+use task_api_v1::problem::Problem;
 
 use super::request::API_VERSION;
 
@@ -19,6 +22,48 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
+    /// Permission, with a patch that is left out when it is empty.
+    pub(super) fn patched(patch: &Patch) -> Self {
+        Self {
+            patch: (!patch.0.is_empty()).then(|| json!(patch).to_string()),
+            ..Self::default()
+        }
+    }
+
+    /// Permission, with warnings.
+    pub(super) fn warned(warnings: Vec<String>) -> Self {
+        Self {
+            warnings,
+            ..Self::default()
+        }
+    }
+
+    /// The refusal that the API server gives for an invalid object: 422, and each problem as a cause.
+    pub(super) fn invalid(name: &str, problems: &[Problem]) -> Self {
+        let list: Vec<_> = problems.iter().map(Problem::to_string).collect();
+        let told = match list.as_slice() {
+            [only] => only.clone(),
+            list => format!("[{}]", list.join(", ")),
+        };
+        let cause = |problem: &Problem| StatusCause {
+            field: Some(problem.path.to_string()),
+            message: Some(problem.body()),
+            reason: Some(problem.kind.reason().to_owned()),
+        };
+        let message = format!("{KIND}.{GROUP} {name:?} is invalid: {told}");
+        let mut verdict = Self::refused(422, "Invalid", message);
+        if let Some(status) = &mut verdict.refusal {
+            status.details = Some(StatusDetails {
+                name: Some(name.to_owned()),
+                group: Some(GROUP.to_owned()),
+                kind: Some(KIND.to_owned()),
+                causes: Some(problems.iter().map(cause).collect()),
+                ..StatusDetails::default()
+            });
+        }
+        verdict
+    }
+
     /// A refusal with an HTTP status code and its reason, as the API server names it.
     pub(super) fn refused(code: u16, reason: &str, message: String) -> Self {
         Self {
