@@ -114,8 +114,8 @@ mod tests {
         assert_eq!(
             told(replaced, old),
             [
-                "spec.operation.parameters[size]",
                 "spec.operation.parameters[list]",
+                "spec.operation.parameters[size]",
                 "spec.operation.timeout",
                 "spec.operation.completion",
             ]
