@@ -32,7 +32,7 @@ fn compiled(pattern: &str) -> Regex {
 
 /// Everything that is wrong with a new Task.
 ///
-/// A field that has a default may be absent or null. The name may be absent, as it is before the API server has made one up.
+/// A null counts as absent, since the API server drops it. The name may be absent, as it is before the API server has made one up.
 pub fn problems(task: &str) -> Vec<Problem> {
     newly(Check::of(task).faults, Vec::new)
 }
@@ -93,7 +93,7 @@ fn members(text: &str) -> Option<Members<'_>> {
     serde_json::from_str(text).ok()
 }
 
-/// A member that has a default, unless it is left to that.
+/// A member that is not null.
 fn given<'a>(object: &Members<'a>, name: &str) -> Option<&'a RawValue> {
     let value = object.get(name).copied();
     value.filter(|value| value.get() != "null")
@@ -112,7 +112,7 @@ impl<'a> Check<'a> {
         let metadata = task
             .get("metadata")
             .and_then(|metadata| members(metadata.get()));
-        if let Some(name) = metadata.and_then(|metadata| metadata.get("name").copied()) {
+        if let Some(name) = metadata.and_then(|metadata| given(&metadata, "name")) {
             let path = Path::root("metadata").field("name");
             check.text(path, name, None, rules::NAME_RULE, |name| {
                 NAME.is_match(name)
@@ -144,10 +144,10 @@ impl<'a> Check<'a> {
         if let Some(port) = given(&fields, "port") {
             self.number(path.field("port"), port, rules::PORT_MIN, rules::PORT_MAX);
         }
-        if let Some(env) = fields.get("env") {
+        if let Some(env) = given(&fields, "env") {
             self.env(&path.field("env"), env);
         }
-        if let Some(operation) = fields.get("operation") {
+        if let Some(operation) = given(&fields, "operation") {
             self.operation(&path.field("operation"), operation);
         }
     }
@@ -157,9 +157,13 @@ impl<'a> Check<'a> {
     }
 
     fn env(&mut self, path: &Path, env: &'a RawValue) {
-        let Some(variables) = self.map(path, env, rules::ENV_MAX) else {
+        let Some(mut variables) = self.object(path, env) else {
             return;
         };
+        variables.retain(|_, value| value.get() != "null");
+        if !self.is_few(path, env, variables.len(), rules::ENV_MAX) {
+            return;
+        }
         for (name, value) in variables {
             let path = path.key(&name);
             if !is_env_name(&name) {
@@ -182,7 +186,7 @@ impl<'a> Check<'a> {
             return;
         };
         let provider = path.field("provider");
-        match fields.get("provider") {
+        match given(&fields, "provider") {
             Some(value) => {
                 let longest = Some(rules::PROVIDER_LENGTH_MAX);
                 self.text(provider, value, longest, rules::PROVIDER_RULE, |name| {
@@ -198,7 +202,7 @@ impl<'a> Check<'a> {
                 });
             }
         }
-        if let Some(parameters) = fields.get("parameters") {
+        if let Some(parameters) = given(&fields, "parameters") {
             self.parameters(&path.field("parameters"), parameters);
         }
         if let Some(completion) = given(&fields, "completion") {
@@ -217,7 +221,10 @@ impl<'a> Check<'a> {
     }
 
     fn parameters(&mut self, path: &Path, parameters: &'a RawValue) {
-        if self.map(path, parameters, rules::PARAMETERS_MAX).is_some()
+        let Some(entries) = self.object(path, parameters) else {
+            return;
+        };
+        if self.is_few(path, parameters, entries.len(), rules::PARAMETERS_MAX)
             && json_length(parameters.get()) > rules::PARAMETERS_LENGTH_MAX
         {
             let rule = format!(
@@ -258,20 +265,18 @@ impl<'a> Check<'a> {
         members
     }
 
-    /// The entries of a map, unless there are too many to look at.
-    fn map(&mut self, path: &Path, value: &'a RawValue, most: u32) -> Option<Members<'a>> {
-        let entries = self.object(path, value)?;
-        if entries.len() <= most as usize {
-            return Some(entries);
+    fn is_few(&mut self, path: &Path, map: &'a RawValue, count: usize, most: u32) -> bool {
+        let is_few = count <= most as usize;
+        if !is_few {
+            let count = Some(count.to_string());
+            let rule = format!("must have at most {most} items");
+            let problem = Problem::new(path.clone(), ProblemKind::TooMany, count.as_deref(), rule);
+            self.faults.push(Fault {
+                problem,
+                value: Some(map),
+            });
         }
-        let count = Some(entries.len().to_string());
-        let rule = format!("must have at most {most} items");
-        let problem = Problem::new(path.clone(), ProblemKind::TooMany, count.as_deref(), rule);
-        self.faults.push(Fault {
-            problem,
-            value: Some(value),
-        });
-        None
+        is_few
     }
 
     fn number(&mut self, path: Path, value: &'a RawValue, least: i32, most: i32) {
