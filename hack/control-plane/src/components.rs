@@ -141,6 +141,9 @@ impl Layout<'_> {
             // By default it holds itself back, to seconds at the start and in tests with many objects.
             .flag("--kube-api-qps", "500")
             .flag("--kube-api-burst", "1000")
+            // Of a Node that was not heard of for less than a minute (the machine slept, or was too busy for kwok) it would
+            // mark all Pods as not ready, and kwok, unlike a kubelet, never as ready again.
+            .flag("--node-monitor-grace-period", "24h")
             .flag("--leader-elect", "false")
             .flag("--secure-port", "0")
     }
