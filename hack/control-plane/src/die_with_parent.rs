@@ -46,11 +46,15 @@ static SPAWNER: LazyLock<io::Result<mpsc::Sender<Job>>> = LazyLock::new(|| {
 /// A program that cannot be executed shows as exit code 126 or 127 with a message on its standard
 /// error, not as an error of `spawn`.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    command_of_parent(std::process::id(), program)
+}
+
+fn command_of_parent(parent: u32, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command
         .args(["--pdeathsig", "KILL", "--", "sh", "-c"])
         .arg(r#"[ "$PPID" = "$0" ] && exec "$@""#)
-        .arg(std::process::id().to_string())
+        .arg(parent.to_string())
         .arg(program)
         .stdin(Stdio::null())
         // Ctrl-C is for the parent alone, which may still need its children.
@@ -115,12 +119,8 @@ mod tests {
 
     #[test]
     fn a_child_whose_parent_is_already_gone_does_not_start() {
-        let mut orphan = Command::new("setpriv");
-        orphan
-            .args(["--pdeathsig", "KILL", "--", "sh", "-c"])
-            .arg(r#"[ "$PPID" = "$0" ] && exec "$@""#)
-            .args(["0", "echo", "started"])
-            .stdout(Stdio::piped());
+        let mut orphan = command_of_parent(0, "echo");
+        orphan.arg("started").stdout(Stdio::piped());
         let out = spawn(orphan).unwrap().wait_with_output().unwrap();
         assert!(!out.status.success());
         assert_eq!(out.stdout, b"");
