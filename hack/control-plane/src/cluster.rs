@@ -8,36 +8,26 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube::{
-    Api, Client, Config,
-    api::PostParams,
+    Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use serde_json::json;
-use tokio::{
-    net::TcpStream,
-    process::Command,
-    time::{Instant, sleep, timeout},
-};
+use tokio::process::Command;
 
 use crate::{
     binaries::{self, Binaries},
-    components::{Component, Layout, POD_RANGE},
+    components::{Component, Layout},
     credentials::{self, Credentials},
+    node,
+    options::Options,
     process::{self, Process},
+    readiness,
     scratch::{self, Port, StateDir},
     tools::Tool,
 };
 
-/// Readiness takes seconds; this is for machines under heavy load.
-const DEADLINE: Duration = Duration::from_secs(120);
+/// How long a component may take to stop.
 const GRACE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(50);
-/// A request that is stuck must not eat a whole deadline.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-
-const NODE: &str = "fake";
 
 /// Why a control plane does not run.
 #[derive(Debug, thiserror::Error)]
@@ -69,30 +59,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// A component ended while it was needed.
-    #[error("{component} ended ({status}); its log ends:\n{log_tail}")]
-    Ended {
-        /// The component.
-        component: Component,
-        /// How it ended.
-        status: ExitStatus,
-        /// The last lines of its log.
-        log_tail: String,
-    },
-    /// Something did not happen in time.
-    #[error("after {} s {waited_for} is still not so ({last}); the log of {component} ends:\n{log_tail}", deadline.as_secs())]
-    Deadline {
-        /// What was waited for.
-        waited_for: &'static str,
-        /// For how long.
-        deadline: Duration,
-        /// The last answer.
-        last: String,
-        /// Whose task it was.
-        component: Component,
-        /// The last lines of its log.
-        log_tail: String,
-    },
+    /// A component ended, or is not ready in time.
+    #[error(transparent)]
+    NotReady(#[from] readiness::Error),
     /// The control plane was started without it.
     #[error("this control plane has no {0}")]
     Absent(Component),
@@ -101,41 +70,6 @@ pub enum Error {
 impl From<kube::Error> for Error {
     fn from(err: kube::Error) -> Self {
         Self::Client(Box::new(err))
-    }
-}
-
-/// What a control plane is to be like.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Whether controller manager, scheduler, kwok and one fake Node run too, so that workloads do. Without
-    /// them it starts in half the time; then nothing collects garbage, removes namespaces or makes
-    /// service accounts.
-    pub workloads: bool,
-    /// Further arguments of kube-apiserver, such as `--token-auth-file=…` or `--audit-policy-file=…`.
-    pub api_server_args: Vec<String>,
-    /// Where its state goes; it must be empty or absent, and stays when the control plane ends. `None`: a temporary folder.
-    pub state_dir: Option<PathBuf>,
-}
-
-impl Default for Options {
-    /// Everything, in a temporary folder.
-    fn default() -> Self {
-        Self {
-            workloads: true,
-            api_server_args: Vec::new(),
-            state_dir: None,
-        }
-    }
-}
-
-impl Options {
-    /// etcd and the API server only, in a temporary folder.
-    #[must_use]
-    pub fn api_server_only() -> Self {
-        Self {
-            workloads: false,
-            ..Self::default()
-        }
     }
 }
 
@@ -216,8 +150,12 @@ impl ControlPlane {
             control_plane.wait_until_ready(component).await?;
         }
         if options.workloads {
-            control_plane.create_node().await?;
-            control_plane.wait_for_workloads().await?;
+            let client = control_plane.client()?;
+            node::create(client.clone()).await?;
+            let manager = control_plane.process(Component::ControllerManager)?;
+            readiness::default_service_account(manager, client.clone()).await?;
+            let kwok = control_plane.process(Component::Kwok)?;
+            readiness::node(kwok, client).await?;
         }
         Ok(control_plane)
     }
@@ -335,142 +273,16 @@ impl ControlPlane {
     }
 
     async fn wait_until_ready(&mut self, component: Component) -> Result<(), Error> {
-        match component {
-            Component::Etcd => self.wait_for_etcd().await,
-            Component::ApiServer => self.wait_for_api_server().await,
-            Component::ControllerManager | Component::Scheduler | Component::Kwok => Ok(()),
-        }
-    }
-
-    async fn wait_for_etcd(&mut self) -> Result<(), Error> {
-        let address = self.etcd.address();
-        self.wait_for("etcd answers", Component::Etcd, async || {
-            TcpStream::connect(address)
-                .await
-                .map(drop)
-                .map_err(|err| err.to_string())
-        })
-        .await
-    }
-
-    async fn wait_for_api_server(&mut self) -> Result<(), Error> {
+        let etcd = self.etcd.address();
         let client = self.client()?;
-        self.wait_for(
-            "the API server is ready",
-            Component::ApiServer,
-            async || {
-                let request = http::Request::get("/readyz").body(Vec::new());
-                let request = request.map_err(|err| err.to_string())?;
-                client
-                    .request_text(request)
-                    .await
-                    .map(drop)
-                    .map_err(|err| err.to_string())
-            },
-        )
-        .await
-    }
-
-    async fn create_node(&self) -> Result<(), Error> {
-        let node = json!({
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": NODE,
-                "annotations": {"kwok.x-k8s.io/node": "fake"},
-                "labels": {"kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux", "type": "kwok"},
-            },
-            "spec": {"podCIDR": POD_RANGE, "podCIDRs": [POD_RANGE]},
-            "status": {
-                "allocatable": {"cpu": "1k", "memory": "10Ti", "pods": "10k"},
-                "capacity": {"cpu": "1k", "memory": "10Ti", "pods": "10k"},
-            },
-        });
-        let node: Node = serde_json::from_value(node).map_err(kube::Error::SerdeError)?;
-        Api::all(self.client()?)
-            .create(&PostParams::default(), &node)
-            .await?;
+        let process = self.process(component)?;
+        match component {
+            Component::Etcd => readiness::etcd(process, etcd).await?,
+            Component::ApiServer => readiness::api_server(process, client).await?,
+            Component::ControllerManager | Component::Scheduler | Component::Kwok => {}
+        }
         Ok(())
     }
-
-    async fn wait_for_workloads(&mut self) -> Result<(), Error> {
-        let client = self.client()?;
-        let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "default");
-        self.wait_for(
-            "the default service account exists",
-            Component::ControllerManager,
-            async || {
-                accounts
-                    .get("default")
-                    .await
-                    .map(drop)
-                    .map_err(|err| err.to_string())
-            },
-        )
-        .await?;
-        let nodes = Api::<Node>::all(client);
-        self.wait_for(
-            "the Node is ready and takes Pods",
-            Component::Kwok,
-            async || {
-                let node = nodes.get(NODE).await.map_err(|err| err.to_string())?;
-                if takes_pods(&node) {
-                    Ok(())
-                } else {
-                    Err(format!("{:?}, {:?}", node.spec, node.status))
-                }
-            },
-        )
-        .await
-    }
-
-    /// Asks `probe` until it succeeds. It is `component` that makes it succeed.
-    async fn wait_for(
-        &mut self,
-        waited_for: &'static str,
-        component: Component,
-        probe: impl AsyncFn() -> Result<(), String>,
-    ) -> Result<(), Error> {
-        let deadline = Instant::now() + DEADLINE;
-        loop {
-            let last = match timeout(PROBE_TIMEOUT, probe()).await {
-                Ok(Ok(())) => return Ok(()),
-                Ok(Err(last)) => last,
-                Err(_) => "no answer".into(),
-            };
-            let process = self.process(component)?;
-            if let Some(status) = process.exit_status()? {
-                return Err(Error::Ended {
-                    component,
-                    status,
-                    log_tail: process.log_tail(),
-                });
-            }
-            if Instant::now() >= deadline {
-                let log_tail = process.log_tail();
-                return Err(Error::Deadline {
-                    waited_for,
-                    deadline: DEADLINE,
-                    last,
-                    component,
-                    log_tail,
-                });
-            }
-            sleep(POLL).await;
-        }
-    }
-}
-
-/// Whether the scheduler would put a Pod there: a new Node is tainted until the controller manager has
-/// seen that it is ready.
-fn takes_pods(node: &Node) -> bool {
-    let ready = node
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
-    let mut ready = ready.filter(|condition| condition.type_ == "Ready");
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-    ready.any(|condition| condition.status == "True") && taints.is_none_or(Vec::is_empty)
 }
 
 fn make_folders(state: &Path) -> Result<[PathBuf; 3], Error> {
@@ -482,27 +294,4 @@ fn make_folders(state: &Path) -> Result<[PathBuf; 3], Error> {
         })?;
     }
     Ok(folders)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn node(ready: &str, taints: serde_json::Value) -> Node {
-        serde_json::from_value(json!({
-            "metadata": {},
-            "spec": {"taints": taints},
-            "status": {"conditions": [{"type": "Ready", "status": ready}]},
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn a_node_takes_pods_once_it_is_ready_and_untainted() {
-        let tainted = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
-        assert!(takes_pods(&node("True", json!([]))));
-        assert!(!takes_pods(&node("True", tainted)));
-        assert!(!takes_pods(&node("False", json!([]))));
-        assert!(!takes_pods(&Node::default()));
-    }
 }

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use control_plane::{Component, ControlPlane, Error, Options};
+use control_plane::{Component, ControlPlane, Error, Options, ReadinessError};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Node},
@@ -134,8 +134,8 @@ async fn a_component_that_fails_to_start_shows_its_log() {
     };
     let err = ControlPlane::start(options).await.unwrap_err();
     assert!(
-        matches!(&err, Error::Ended { component: Component::ApiServer, log_tail, .. }
-            if log_tail.contains("unknown flag: --no-such-flag")),
+        matches!(&err, Error::NotReady(ReadinessError::Ended { component, log_tail, .. })
+            if component == "kube-apiserver" && log_tail.contains("unknown flag: --no-such-flag")),
         "{err}"
     );
 }
