@@ -8,13 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    go_build,
-    progress::Progress,
-    tools::{Tool, kubernetes_version},
-};
+use crate::{go_build, progress::Progress, tools::Tool};
 
-/// The folder of kwok's stages inside the cache.
+/// The folder of kwok's stages, beside kwok.
 const STAGES: &str = "kwok-stages";
 
 /// Why there are no programs to run.
@@ -52,7 +48,7 @@ pub struct Binaries {
 
 impl Binaries {
     /// Finds every program, each by itself: in `$KUBEBUILDER_ASSETS`, then in
-    /// `${XDG_CACHE_HOME:-~/.cache}/task-operator/control-plane/<Kubernetes version>/`; what is in neither
+    /// `${XDG_CACHE_HOME:-~/.cache}/task-operator/control-plane/<its version>/`; what is in neither
     /// is built with `go` into the latter. That takes minutes, so progress is told on standard error.
     ///
     /// Only one process builds at a time; the others wait for it. A build that is killed leaves
@@ -80,6 +76,8 @@ impl Binaries {
 /// The folders that programs are looked for in.
 struct Places {
     assets: Option<PathBuf>,
+    /// Holds a folder for each version: the programs of Kubernetes share one, etcd and kwok have their own, so that
+    /// a change of any version is noticed.
     cache: PathBuf,
 }
 
@@ -95,9 +93,7 @@ impl Places {
             .ok_or(Error::NoCache)?;
         Ok(Self {
             assets: set("KUBEBUILDER_ASSETS"),
-            cache: caches
-                .join("task-operator/control-plane")
-                .join(kubernetes_version()),
+            cache: caches.join("task-operator/control-plane"),
         })
     }
 
@@ -134,25 +130,32 @@ impl Places {
     }
 
     fn find(&self, tool: Tool) -> Option<PathBuf> {
-        [self.assets.as_ref(), Some(&self.cache)]
+        let asset = self.assets.as_ref().map(|folder| folder.join(tool.name()));
+        [asset, Some(self.cached(tool))]
             .into_iter()
             .flatten()
-            .map(|folder| folder.join(tool.name()))
             .find(|path| is_executable(path))
+    }
+
+    /// Where a tool lies in the cache.
+    fn cached(&self, tool: Tool) -> PathBuf {
+        self.folder(tool).join(tool.name())
+    }
+
+    fn folder(&self, tool: Tool) -> PathBuf {
+        self.cache.join(tool.version())
     }
 
     fn paths(&self) -> [PathBuf; Tool::ALL.len()] {
         let mut paths = <[PathBuf; Tool::ALL.len()]>::default();
         for tool in Tool::ALL {
-            paths[tool as usize] = self
-                .find(tool)
-                .unwrap_or_else(|| self.cache.join(tool.name()));
+            paths[tool as usize] = self.find(tool).unwrap_or_else(|| self.cached(tool));
         }
         paths
     }
 
     fn stages(&self) -> PathBuf {
-        self.cache.join(STAGES)
+        self.folder(Tool::Kwok).join(STAGES)
     }
 
     fn build_missing(&self) -> Result<(), Error> {
@@ -164,19 +167,29 @@ impl Places {
         let mut progress = Progress::new(missing.len() + usize::from(stages_are_missing));
         if missing.len() > 1 {
             progress.note(&format!(
-                "control plane: building {} programs of Kubernetes {} into {} (once; some minutes each)",
+                "control plane of Kubernetes {}: building {} programs into {} (once; some minutes each)",
+                Tool::KubeApiserver.version(),
                 missing.len(),
-                kubernetes_version(),
                 self.cache.display()
             ));
         }
         for tool in missing {
-            go_build::build(tool, &self.cache, &mut progress)?;
+            go_build::build(tool, &self.made_folder(tool)?, &mut progress)?;
         }
         if stages_are_missing {
+            self.made_folder(Tool::Kwok)?;
             go_build::copy_kwok_stages(&stages, &mut progress)?;
         }
         Ok(())
+    }
+
+    /// The folder of a tool's version, made if need be.
+    fn made_folder(&self, tool: Tool) -> Result<PathBuf, Error> {
+        let path = self.folder(tool);
+        match fs::create_dir_all(&path) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(Error::Cache { path, source }),
+        }
     }
 
     /// Waits until this process alone may write to the cache; until the file is dropped.
@@ -221,38 +234,48 @@ mod tests {
             cache: dir.path().join("cache"),
         };
         fs::create_dir(dir.path().join("assets")).unwrap();
-        fs::create_dir_all(places.stages()).unwrap();
+        for tool in Tool::ALL {
+            fs::create_dir_all(places.folder(tool)).unwrap();
+            put(&places.folder(tool), tool.name(), 0o755);
+        }
+        fs::create_dir(places.stages()).unwrap();
         (dir, places)
     }
 
     #[test]
     fn each_program_is_looked_up_by_itself_and_the_assets_win() {
         let (_dir, places) = places();
-        for tool in Tool::ALL {
-            put(&places.cache, tool.name(), 0o755);
-        }
         let assets = places.assets.clone().unwrap();
         put(&assets, "etcd", 0o755);
 
         let found = places.find_or_build().unwrap();
 
         assert_eq!(found.path(Tool::Etcd), assets.join("etcd"));
-        assert_eq!(found.path(Tool::Kwok), places.cache.join("kwok"));
+        assert_eq!(found.path(Tool::Kwok), places.cached(Tool::Kwok));
+    }
+
+    #[test]
+    fn a_program_of_another_version_is_not_taken() {
+        let (_dir, places) = places();
+        assert!(places.complete());
+        for tool in [Tool::Etcd, Tool::Kwok] {
+            let other = places.cache.join("v0.0.1");
+            fs::rename(places.folder(tool), &other).unwrap();
+            assert_eq!(places.missing().collect::<Vec<_>>(), [tool]);
+            fs::rename(other, places.folder(tool)).unwrap();
+        }
     }
 
     #[test]
     fn a_file_that_cannot_be_executed_is_no_program() {
         let (_dir, places) = places();
-        put(&places.cache, "etcd", 0o644);
+        put(&places.folder(Tool::Etcd), "etcd", 0o644);
         assert!(places.missing().any(|tool| tool == Tool::Etcd));
     }
 
     #[test]
     fn the_stages_are_listed_in_name_order() {
         let (_dir, places) = places();
-        for tool in Tool::ALL {
-            put(&places.cache, tool.name(), 0o755);
-        }
         for name in ["pod-ready.yaml", "node-initialize.yaml"] {
             fs::write(places.stages().join(name), "").unwrap();
         }

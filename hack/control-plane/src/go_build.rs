@@ -64,7 +64,7 @@ pub enum Error {
 
 /// Builds `tool` as `dir/<name>`. The file appears there whole or not at all.
 ///
-/// The caller holds the lock of `dir`.
+/// The caller holds the lock of the cache.
 pub(crate) fn build(tool: Tool, dir: &Path, progress: &mut Progress) -> Result<(), Error> {
     let what = tool.name();
     let at = |path: &Path| {
@@ -110,7 +110,7 @@ pub(crate) fn build(tool: Tool, dir: &Path, progress: &mut Progress) -> Result<(
 
 /// Copies kwok's stages to `target`, a folder that appears whole or not at all.
 ///
-/// The caller holds the lock of the folder around it.
+/// The caller holds the lock of the cache.
 pub(crate) fn copy_kwok_stages(target: &Path, progress: &mut Progress) -> Result<(), Error> {
     const WHAT: &str = "kwok's stages";
     let at = |path: &Path| {

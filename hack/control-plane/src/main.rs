@@ -5,7 +5,10 @@ use std::{error::Error, process::ExitCode};
 use clap::Parser;
 use control_plane::{ControlPlane, Options};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+};
 
 /// Runs a local control plane until Ctrl-C or SIGTERM. One line of JSON on standard output, written once it is ready,
 /// tells its kubeconfig and the process id of each component.
@@ -16,15 +19,22 @@ struct Args {
     api_server_only: bool,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run(Args::parse()).await {
+fn main() -> ExitCode {
+    match run_to_end(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(err) => {
             eprintln!("control-plane: {}", with_causes(err.as_ref()));
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_to_end(args: Args) -> Result<(), Box<dyn Error>> {
+    let runtime = Runtime::new()?;
+    let result = runtime.block_on(run(args));
+    // A build under way takes minutes more and dies with this process: it is not waited for.
+    runtime.shutdown_background();
+    result
 }
 
 fn with_causes(err: &dyn Error) -> String {

@@ -5,6 +5,8 @@ pub(crate) const GO_MODULE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/too
 
 const GO_MOD: &str = include_str!("../tools/go.mod");
 
+const KUBERNETES: &str = "k8s.io/kubernetes";
+
 /// A program that runs, or talks to, a control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
@@ -46,6 +48,25 @@ impl Tool {
         }
     }
 
+    /// Its version, as `tools/go.mod` pins it, such as `v1.36.3`.
+    #[must_use]
+    pub fn version(self) -> &'static str {
+        // A test of this module keeps the fallback out of reach.
+        required_version(GO_MOD, self.module()).unwrap_or("unknown")
+    }
+
+    /// The Go module that it is part of.
+    const fn module(self) -> &'static str {
+        match self {
+            Self::Etcd => "go.etcd.io/etcd/server/v3",
+            Self::Kwok => "sigs.k8s.io/kwok",
+            Self::Kubectl
+            | Self::KubeScheduler
+            | Self::KubeApiserver
+            | Self::KubeControllerManager => KUBERNETES,
+        }
+    }
+
     /// The Go package it is built from.
     pub(crate) const fn package(self) -> &'static str {
         match self {
@@ -61,10 +82,10 @@ impl Tool {
     /// The linker flags that make a Kubernetes program tell its true version: built as a
     /// dependency it would call itself `v0.0.0-master+$Format:%H$`.
     pub(crate) fn version_ldflags(self) -> String {
-        if !self.package().starts_with("k8s.io/kubernetes/") {
+        if self.module() != KUBERNETES {
             return String::new();
         }
-        let version = kubernetes_version();
+        let version = self.version();
         let mut numbers = version.trim_start_matches('v').split('.');
         let major = numbers.next().unwrap_or_default();
         let minor = numbers.next().unwrap_or_default();
@@ -86,8 +107,7 @@ impl Tool {
 /// The Kubernetes version that `tools/go.mod` pins, such as `v1.36.3`.
 #[must_use]
 pub fn kubernetes_version() -> &'static str {
-    // A test of this module keeps the fallback out of reach.
-    required_version(GO_MOD, "k8s.io/kubernetes").unwrap_or("unknown")
+    Tool::KubeApiserver.version()
 }
 
 fn required_version<'a>(go_mod: &'a str, module: &str) -> Option<&'a str> {
@@ -105,9 +125,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kubernetes_version_comes_from_go_mod() {
-        let version = kubernetes_version();
-        assert!(version.starts_with("v1."), "{version}");
+    fn every_version_comes_from_go_mod() {
+        for tool in Tool::ALL {
+            let version = tool.version();
+            assert!(version.starts_with('v'), "{tool:?}: {version}");
+        }
+        assert!(kubernetes_version().starts_with("v1."));
+    }
+
+    #[test]
+    fn every_tool_is_a_package_of_its_module() {
+        for tool in Tool::ALL {
+            assert!(tool.package().starts_with(tool.module()), "{tool:?}");
+        }
     }
 
     #[test]

@@ -4,14 +4,17 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    env,
+    fs::{self, Permissions},
     io::{BufRead, BufReader},
-    process::{Command, Stdio},
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use control_plane::{Component, ControlPlane, Error, Options, ReadinessError};
+use control_plane::{Component, ControlPlane, Error, Options, ReadinessError, Tool};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Node},
@@ -19,6 +22,10 @@ use k8s_openapi::api::{
 use kube::{
     Api, Client,
     api::{ListParams, PostParams},
+};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
 };
 use serde_json::{Value, json};
 
@@ -215,48 +222,70 @@ fn without_go_the_error_says_what_is_missing_and_how_to_help_it() {
     }
 }
 
-/// A stand-in for Go that writes half a program and waits, then is killed.
-#[test]
-fn a_killed_build_leaves_no_program_behind() {
-    let dir = tempfile::tempdir().unwrap();
-    let fake_go = dir.path().join("go");
-    let script = "#!/bin/sh\n\
-        [ \"$1\" = version ] && exit 0\n\
-        while [ \"$1\" != -o ]; do shift; done\n\
-        printf half > \"$2\"\n\
-        chmod +x \"$2\"\n\
-        exec sleep 60\n";
-    fs::write(&fake_go, script).unwrap();
-    fs::set_permissions(
-        &fake_go,
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
-    let path = format!(
-        "{}:{}",
-        dir.path().display(),
-        std::env::var("PATH").unwrap()
-    );
-    let cache = dir
-        .path()
-        .join("task-operator/control-plane")
-        .join(control_plane::kubernetes_version());
-    let mut builder = Command::new(EXECUTABLE)
-        .env_remove("KUBEBUILDER_ASSETS")
-        .env("XDG_CACHE_HOME", dir.path())
-        .env("PATH", path)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let partial = cache.join(".etcd.partial");
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !partial.exists() {
-        assert!(Instant::now() < deadline, "the build did not begin");
-        thread::sleep(Duration::from_millis(20));
+/// A build by a stand-in for Go, which writes half a program and waits.
+struct HalfDoneBuild {
+    builder: Child,
+    dir: tempfile::TempDir,
+}
+
+impl HalfDoneBuild {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let fake_go = dir.path().join("go");
+        let script = "#!/bin/sh\n\
+            [ \"$1\" = version ] && exit 0\n\
+            while [ \"$1\" != -o ]; do shift; done\n\
+            printf half > \"$2\"\n\
+            chmod +x \"$2\"\n\
+            exec sleep 60\n";
+        fs::write(&fake_go, script).unwrap();
+        fs::set_permissions(&fake_go, Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", dir.path().display(), env::var("PATH").unwrap());
+        let builder = Command::new(EXECUTABLE)
+            .env_remove("KUBEBUILDER_ASSETS")
+            .env("XDG_CACHE_HOME", dir.path())
+            .env("PATH", path)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let build = Self { builder, dir };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !build.cache().join(".etcd.partial").exists() {
+            assert!(Instant::now() < deadline, "the build did not begin");
+            thread::sleep(Duration::from_millis(20));
+        }
+        build
     }
 
-    builder.kill().unwrap();
-    builder.wait().unwrap();
+    fn cache(&self) -> PathBuf {
+        let cache = self.dir.path().join("task-operator/control-plane");
+        cache.join(Tool::Etcd.version())
+    }
+}
 
-    assert!(!cache.join("etcd").exists());
+impl Drop for HalfDoneBuild {
+    fn drop(&mut self) {
+        let _ = self.builder.kill();
+        let _ = self.builder.wait();
+    }
+}
+
+#[test]
+fn a_killed_build_leaves_no_program_behind() {
+    let mut build = HalfDoneBuild::start();
+    build.builder.kill().unwrap();
+    build.builder.wait().unwrap();
+    assert!(!build.cache().join("etcd").exists());
+}
+
+#[test]
+fn a_build_is_not_waited_for_when_the_control_plane_is_told_to_stop() {
+    let mut build = HalfDoneBuild::start();
+    let pid = Pid::from_raw(build.builder.id().cast_signed());
+    kill(pid, Signal::SIGTERM).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while build.builder.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "it still runs");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
