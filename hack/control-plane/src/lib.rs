@@ -22,7 +22,6 @@
 //! Linux only: see `die_with_parent`.
 
 mod binaries;
-mod cargo;
 pub mod certificates;
 mod cluster;
 mod components;
@@ -39,7 +38,6 @@ mod scratch;
 mod tools;
 
 pub use binaries::{Binaries, Error as BinariesError};
-pub use cargo::cargo;
 pub use cluster::{ControlPlane, Error};
 pub use components::Component;
 pub use credentials::Error as CredentialsError;

@@ -1,7 +1,6 @@
 //! Where the local control plane of `make up` keeps its state, and who owns it.
 
 use std::{
-    env,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
     path::{self, Path, PathBuf},
@@ -9,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use local_operator::BuildError;
 use nix::{
     sys::signal::{self, Signal},
     unistd::Pid,
@@ -16,8 +16,8 @@ use nix::{
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("cannot tell where this program lies")]
-    Executable(#[source] io::Error),
+    #[error(transparent)]
+    Executables(#[from] BuildError),
     #[error("cannot use {}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("another supervisor already runs")]
@@ -29,15 +29,6 @@ pub(crate) enum Error {
     Stranger { path: PathBuf, pid: i32 },
     #[error("cannot signal the supervisor, process {pid}")]
     Signal { pid: i32, source: io::Error },
-}
-
-/// The root of this repository.
-pub(crate) fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .components()
-        .as_path()
-        .to_owned()
 }
 
 /// The state folder: by default one for each target folder of cargo.
@@ -54,20 +45,21 @@ pub(crate) struct ClusterDir {
 impl ClusterDir {
     /// The folder `root`, or else that of the target folder from which this program runs.
     pub(crate) fn new(root: Option<PathBuf>) -> Result<Self, Error> {
-        let executable = env::current_exe().map_err(Error::Executable)?;
-        let executables = executable.parent().unwrap_or(Path::new(""));
-        let target = executables.parent().unwrap_or(executables);
+        let executables = local_operator::executables()?;
+        let target = executables.parent().unwrap_or(&executables);
         let root = root.unwrap_or_else(|| target.join("local-cluster"));
         // Other programs are told paths in it, wherever they run.
         let root = path::absolute(&root).map_err(|source| Error::Io { path: root, source })?;
-        Ok(Self {
-            root,
-            executables: executables.to_owned(),
-        })
+        Ok(Self { root, executables })
     }
 
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The folder of the programs of this workspace, in which this one lies too.
+    pub(crate) fn executables(&self) -> &Path {
+        &self.executables
     }
 
     /// A program of this workspace, as built beside this one.
@@ -262,10 +254,5 @@ mod tests {
             cluster_dir.supervisor(),
             Err(Error::Stranger { .. })
         ));
-    }
-
-    #[test]
-    fn the_workspace_is_the_folder_with_the_lock_file_of_cargo() {
-        assert!(workspace().join("Cargo.lock").is_file());
     }
 }

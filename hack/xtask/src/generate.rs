@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf};
 
-use crate::cluster_dir::workspace;
+use local_operator::workspace;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {

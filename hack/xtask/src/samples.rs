@@ -7,13 +7,10 @@ use std::{
 };
 
 use control_plane::process::log_tail;
+use local_operator::workspace;
 use tokio::process::Command;
 
-use crate::{
-    cluster_dir::{ClusterDir, workspace},
-    say,
-    status::Status,
-};
+use crate::{cluster_dir::ClusterDir, say, status::Status};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use control_plane::{ControlPlane, Options, Tool, crd};
+use local_operator::{Program, ProgramError, Webhook, WebhookError, issue_certificates};
 use nix::unistd::setsid;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -25,7 +26,11 @@ pub(crate) enum Error {
     #[error(transparent)]
     ControlPlane(#[from] control_plane::Error),
     #[error(transparent)]
-    Program(#[from] programs::Error),
+    Webhook(#[from] WebhookError),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Supervised(#[from] programs::Error),
     #[error(transparent)]
     Crd(#[from] crd::Error),
     #[error("cannot listen to signals")]
@@ -58,10 +63,14 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
         ..Options::default()
     };
     let mut control_plane = ControlPlane::start(options).await?;
-    let mut conversion = Supervised::conversion(dir)?;
-    let crd = programs::local_crd(dir, conversion.listens())?;
-    crd::install(control_plane.client()?, &crd).await?;
-    let mut controller = Supervised::controller(dir, control_plane.kubeconfig())?;
+    let [executables, certificates, logs] = [dir.executables(), &dir.certificates(), &dir.logs()];
+    issue_certificates(certificates)?;
+    let conversion = Program::conversion(executables, certificates, logs)?;
+    let webhook = Webhook::of(conversion.listens(), certificates)?;
+    let mut conversion = Supervised::new(conversion)?;
+    crd::install(control_plane.client()?, &webhook.definition()).await?;
+    let controller = Program::controller(executables, control_plane.kubeconfig(), logs)?;
+    let mut controller = Supervised::new(controller)?;
     let mut told = None;
     loop {
         let status = Status {

@@ -5,25 +5,24 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
-    process::{Child, ExitStatus, Stdio},
+    process::{Child, Command, Stdio},
     time::Duration,
 };
 
-use control_plane::{Binaries, BinariesError, cargo, crd, process::log_tail};
+use control_plane::{Binaries, BinariesError, crd, process::log_tail};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
+use local_operator::{BuildError, Webhook, WebhookError};
 use nix::sys::signal::Signal;
 use tokio::{
     net::TcpStream,
-    process::Command,
     time::{Instant, sleep},
 };
 
 use crate::{
-    cluster_dir::{self, ClusterDir, workspace},
-    programs::{self, CONTROLLER, CONVERSION},
+    cluster_dir::{self, ClusterDir},
     samples, say,
     status::{Build, Running, Status},
 };
@@ -37,21 +36,15 @@ pub(crate) enum Error {
     #[error(transparent)]
     Dir(#[from] cluster_dir::Error),
     #[error(transparent)]
-    Program(#[from] programs::Error),
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
     #[error(transparent)]
     Tools(#[from] BinariesError),
     #[error("the build of the control plane's programs was interrupted")]
     Interrupted(#[from] tokio::task::JoinError),
-    #[error("cannot run {program}")]
-    Run {
-        program: &'static str,
-        source: io::Error,
-    },
-    #[error("{program} failed ({status})")]
-    Failed {
-        program: &'static str,
-        status: ExitStatus,
-    },
+    #[error("cannot run the supervisor")]
+    Supervisor(#[source] io::Error),
     #[error("cannot use {}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("the supervisor ended; its log ends:\n{log_tail}")]
@@ -75,7 +68,7 @@ pub(crate) enum Error {
 pub(crate) async fn up(dir: &ClusterDir) -> Result<(), Error> {
     let _turn = dir.turn()?;
     say::step("building task-conversion and task-controller");
-    build_programs().await?;
+    local_operator::build(dir.executables()).await?;
     tokio::task::spawn_blocking(Binaries::find_or_build).await??;
 
     let started = match dir.supervisor()? {
@@ -93,36 +86,18 @@ pub(crate) async fn up(dir: &ClusterDir) -> Result<(), Error> {
     let status = wait_for_programs(dir, started).await?;
 
     say::step("installing the CustomResourceDefinition");
-    let crd = programs::local_crd(dir, status.conversion.listens)?;
-    crd::install(client(&status.kubeconfig).await?, &crd).await?;
+    let webhook = Webhook::of(status.conversion.listens, &dir.certificates())?;
+    crd::install(client(&status.kubeconfig).await?, &webhook.definition()).await?;
 
     Ok(samples::apply_and_show(dir, &status).await?)
-}
-
-/// Builds the operator's programs in the same way as this one was.
-async fn build_programs() -> Result<(), Error> {
-    let mut command = Command::from(cargo());
-    command.arg("build").current_dir(workspace());
-    for program in [CONVERSION, CONTROLLER] {
-        command.args(["--bin", program]);
-    }
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    let program = "cargo build";
-    match command.status().await {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Error::Failed { program, status }),
-        Err(source) => Err(Error::Run { program, source }),
-    }
 }
 
 fn start_supervisor(dir: &ClusterDir) -> Result<Child, Error> {
     let path = dir.supervisor_log();
     let logs = File::create(&path).and_then(|log| Ok((log.try_clone()?, log)));
     let (output, errors) = logs.map_err(|source| Error::Io { path, source })?;
-    let executable = env::current_exe().map_err(cluster_dir::Error::Executable)?;
-    std::process::Command::new(executable)
+    let executable = env::current_exe().map_err(Error::Supervisor)?;
+    Command::new(executable)
         .arg("supervise")
         .arg("--state-dir")
         .arg(dir.root())
@@ -130,10 +105,7 @@ fn start_supervisor(dir: &ClusterDir) -> Result<Child, Error> {
         .stdout(output)
         .stderr(errors)
         .spawn()
-        .map_err(|source| Error::Run {
-            program: "the supervisor",
-            source,
-        })
+        .map_err(Error::Supervisor)
 }
 
 /// Waits until the newest build of both programs listens. `started`: the supervisor, if it is this process's child.
@@ -152,13 +124,7 @@ async fn wait_for_programs(dir: &ClusterDir, mut started: Option<Child>) -> Resu
             },
         };
         let ended = match &mut started {
-            Some(child) => child
-                .try_wait()
-                .map_err(|source| Error::Run {
-                    program: "the supervisor",
-                    source,
-                })?
-                .is_some(),
+            Some(child) => child.try_wait().map_err(Error::Supervisor)?.is_some(),
             None => dir.supervisor()?.is_none(),
         };
         if ended {

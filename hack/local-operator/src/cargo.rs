@@ -1,0 +1,133 @@
+//! Building the operator's programs from a program that cargo itself runs.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+};
+
+use tokio::process::Command;
+
+use crate::program::{CONTROLLER, CONVERSION};
+
+/// Why the operator's programs are not there.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Where this program lies, and so where its siblings would, is not known.
+    #[error("cannot tell where this program lies")]
+    Executable(#[source] io::Error),
+    /// There is no cargo to build them with.
+    #[error("cannot run cargo build")]
+    Run(#[source] io::Error),
+    /// They do not compile; cargo has said why.
+    #[error("cargo build failed ({0})")]
+    Failed(ExitStatus),
+}
+
+/// The root of this repository.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .components()
+        .as_path()
+        .to_owned()
+}
+
+/// The folder of the programs that are built as this one is: its own, `<target>/<profile>`. A test lies one folder deeper.
+///
+/// # Errors
+/// [`Error::Executable`].
+pub fn executables() -> Result<PathBuf, Error> {
+    let executable = env::current_exe().map_err(Error::Executable)?;
+    Ok(folder_of_programs(&executable).to_owned())
+}
+
+fn folder_of_programs(executable: &Path) -> &Path {
+    let folder = executable.parent().unwrap_or(executable);
+    match folder.parent() {
+        Some(profile) if folder.ends_with("deps") => profile,
+        _ => folder,
+    }
+}
+
+/// Builds both programs of the operator into `executables`, a folder as [`executables`] gives it. Cargo tells its progress
+/// on standard error.
+///
+/// # Errors
+/// When they do not compile, or there is no cargo.
+pub async fn build(executables: &Path) -> Result<(), Error> {
+    let target = executables.parent().unwrap_or(executables);
+    let mut command = cargo();
+    command
+        .current_dir(workspace())
+        .env("CARGO_TARGET_DIR", target)
+        .args(["build", "--bin", CONVERSION, "--bin", CONTROLLER]);
+    if executables.ends_with("release") {
+        command.arg("--release");
+    }
+    match command.status().await.map_err(Error::Run)? {
+        status if status.success() => Ok(()),
+        status => Err(Error::Failed(status)),
+    }
+}
+
+/// A cargo command, the same cargo as the one that runs this program, which builds as a person's own would.
+///
+/// Cargo tells a program that it runs, as variables, which package that is. Build scripts look at the same variables
+/// (ring's does): a build that inherits them compiles ring and all that is upon it anew, and so does the next
+/// one that does not.
+fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for name in described_package(env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Those of the variables by which cargo describes the package that it runs.
+fn described_package(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    const PREFIXES: [&str; 5] = [
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_BIN_",
+        "CARGO_CRATE_",
+        "CARGO_PRIMARY_",
+    ];
+    let describes = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    };
+    names.filter(move |name| describes(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workspace_is_the_folder_with_the_lock_file_of_cargo() {
+        assert!(workspace().join("Cargo.lock").is_file());
+    }
+
+    #[test]
+    fn a_test_and_a_program_find_the_same_folder() {
+        for executable in ["t/debug/xtask", "t/debug/deps/first_light-0123"] {
+            assert_eq!(folder_of_programs(Path::new(executable)), "t/debug");
+        }
+    }
+
+    #[test]
+    fn a_persons_settings_are_kept_and_the_package_that_runs_is_forgotten() {
+        let names = [
+            "CARGO_HOME",
+            "CARGO_MANIFEST_DIR",
+            "CARGO_TARGET_DIR",
+            "CARGO_PKG_NAME",
+        ];
+        let forgotten: Vec<_> = described_package(names.into_iter().map(Into::into)).collect();
+        assert_eq!(forgotten, ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"]);
+    }
+}

@@ -1,0 +1,27 @@
+//! task-conversion and task-controller on this machine, in front of a local control plane: what `make up` and
+//! the end-to-end tests have in common.
+//!
+//! ```no_run
+//! # async fn example(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+//! use control_plane::{ControlPlane, Options, crd};
+//! use local_operator::{Program, Webhook, build, executables, issue_certificates};
+//!
+//! let control_plane = ControlPlane::start(Options::default()).await?;
+//! let executables = executables()?;
+//! build(&executables).await?;
+//! issue_certificates(folder)?;
+//! let conversion = Program::conversion(&executables, folder, folder)?;
+//! let webhook = Webhook::of(conversion.listens(), folder)?;
+//! crd::install(control_plane.client()?, &webhook.definition()).await?;
+//! let controller = Program::controller(&executables, control_plane.kubeconfig(), folder)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod cargo;
+mod program;
+mod webhook;
+
+pub use cargo::{Error as BuildError, build, executables, workspace};
+pub use program::{CONTROLLER, CONVERSION, Error as ProgramError, Program};
+pub use webhook::{Error as WebhookError, Webhook, issue_certificates};
