@@ -106,9 +106,12 @@ impl ClusterDir {
     pub(crate) fn turn(&self) -> Result<File, Error> {
         // Beside the folder, since `down` removes the folder.
         let path = self.root.with_extension("lock");
-        File::create(&path)
-            .and_then(|file| file.lock().map(|()| file))
-            .map_err(|source| Error::Io { path, source })
+        let locked = path
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| File::create(&path))
+            .and_then(|file| file.lock().map(|()| file));
+        locked.map_err(|source| Error::Io { path, source })
     }
 
     /// Removes what a supervisor that is gone left, and makes the folder anew.
@@ -236,6 +239,14 @@ mod tests {
         assert!(cluster_dir.supervisor().unwrap().is_none());
         drop(cluster_dir.own().unwrap());
         assert!(cluster_dir.supervisor().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_state_folder_may_be_asked_for_where_there_is_nothing_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        let cluster_dir = ClusterDir::new(Some(dir.path().join("not/yet"))).unwrap();
+        let _turn = cluster_dir.turn().unwrap();
+        cluster_dir.reset().unwrap();
     }
 
     #[test]

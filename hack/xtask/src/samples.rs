@@ -58,7 +58,19 @@ async fn report(kubectl: &Kubectl<'_>, samples: &OsStr) -> Result<String, Error>
     let described = kubectl
         .output(&["describe".as_ref(), "-f".as_ref(), samples])
         .await?;
-    let mut report = String::from_utf8_lossy(&described.stdout).into_owned();
+    let workloads = kubectl
+        .output(
+            &[
+                "get",
+                "deployments,replicasets,pods,events",
+                "--output=wide",
+            ]
+            .map(OsStr::new),
+        )
+        .await?;
+    let mut report = [described.stdout, workloads.stdout]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .join("\n");
     for program in [&kubectl.status.controller, &kubectl.status.conversion] {
         let tail = log_tail(&kubectl.dir.log(&program.name));
         report.push_str(&format!("\nThe log of {} ends:\n{tail}\n", program.name));
