@@ -1,78 +1,86 @@
-//! The HTTPS server: `/convert`, `/healthz`, `/readyz`, `/metrics`.
+//! The HTTPS server: conversion, admission, health and metrics on one port.
+//!
+//! It is made never to fail a request that it could serve. The API server's habits that this builds on, all of its own source: it
+//! speaks HTTP/1.1 to webhooks, keeps idle connections for 90 s, tries again after a 503 with `Retry-After` and after no other error,
+//! a closed connection included, and gives up after 30 s.
 
+mod admit;
+mod args;
 mod body;
-mod connections;
+mod budget;
+mod connection;
+mod convert;
+mod listener;
+mod live;
+mod log;
 mod metrics;
+mod pair;
+mod patient;
 mod ready;
 mod routes;
+mod stage;
+mod state;
 mod tls;
 
-use std::io::{self, IsTerminal};
+use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
-use tracing::{error, info};
-use tracing_subscriber::EnvFilter;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tracing::{error, info, warn};
 
-pub use connections::serve;
-pub use routes::{State, router};
-pub use tls::{TlsError, load as load_tls};
+pub use args::{Args, LogFormat, TooLittleRoom};
+use connection::Connections;
+use listener::Listener;
+pub use pair::PairError;
+pub use routes::{MUTATE_PATH, VALIDATE_PATH};
+use stage::Life;
+use state::State;
+use tls::{Certificate, Seen};
 
-/// The command line of `task-conversion`.
-#[derive(Clone, Debug, clap::Parser)]
-#[command(
-    version,
-    about = "Converts Tasks between their API versions for the API server"
-)]
-pub struct Args {
-    /// The address to serve HTTPS on.
-    #[arg(long, env = "TASK_CONVERSION_BIND", default_value = "0.0.0.0:9443")]
-    pub bind: SocketAddr,
-    /// The folder with the serving certificate: tls.crt and tls.key, in PEM.
-    #[arg(long, env = "TASK_CONVERSION_CERT_DIR")]
-    pub cert_dir: PathBuf,
-    /// The largest body that is read, in bytes. A list of thousands of Tasks comes as one body.
-    #[arg(long, env = "TASK_CONVERSION_MAX_BODY_BYTES", default_value_t = 64 * 1024 * 1024)]
-    pub max_body_bytes: usize,
-    /// How many threads serve, and how many more answer reviews of more than 256 KiB.
-    #[arg(long, env = "TASK_CONVERSION_WORKER_THREADS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
-    pub worker_threads: u16,
-    /// How log lines are written. RUST_LOG sets which are.
-    #[arg(long, env = "TASK_CONVERSION_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
-    pub log_format: LogFormat,
-}
-
-/// How log lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
+/// How long answers may take to be sent once the server has ended.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub enum Error {
+    /// The arguments do not go together.
     #[error(transparent)]
-    Tls(#[from] TlsError),
+    Args(#[from] TooLittleRoom),
+    /// There is no certificate to serve with.
+    #[error(transparent)]
+    Certificate(#[from] PairError),
+    /// TLS cannot be set up at all.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[source] rustls::Error),
+    /// The address is taken, or is not this machine's.
     #[error("cannot listen on {address}: {source}")]
     Bind {
+        /// The address.
         address: SocketAddr,
+        /// What is wrong with it.
         source: io::Error,
     },
+    /// The system lacks what it takes to run.
     #[error("cannot start: {0}")]
     Runtime(#[source] io::Error),
+    /// A second signal came while the server was stopping.
+    #[error("stopped at once, by a second signal")]
+    Aborted,
 }
 
-/// Runs until SIGTERM or SIGINT; exits 0 then, and 1 when it could not start.
+/// Runs until SIGTERM or SIGINT, and exits 0 once all requests are answered. Exits 1 when it cannot start, and at once on a second
+/// signal.
 pub fn main(args: &Args) -> ExitCode {
-    log(args.log_format);
-    log_panics_by_place();
+    log::start(args.log_format);
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -80,26 +88,6 @@ pub fn main(args: &Args) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn log(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal());
-    match format {
-        LogFormat::Text => subscriber.init(),
-        LogFormat::Json => subscriber.json().init(),
-    }
-}
-
-/// The message of a panic may quote what was being converted, so only its place is logged.
-fn log_panics_by_place() {
-    std::panic::set_hook(Box::new(|panic| match panic.location() {
-        Some(place) => error!("panicked at {place}"),
-        None => error!("panicked"),
-    }));
 }
 
 fn start(args: &Args) -> Result<(), Error> {
@@ -118,25 +106,135 @@ fn start(args: &Args) -> Result<(), Error> {
 }
 
 async fn run(args: &Args) -> Result<(), Error> {
-    let tls = load_tls(&args.cert_dir)?;
-    let bind = |source| Error::Bind {
-        address: args.bind,
-        source,
-    };
-    let listener = TcpListener::bind(args.bind).await.map_err(bind)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Runtime)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Runtime)?;
-
-    info!(address = %listener.local_addr().map_err(bind)?, "serving");
-    let state = Arc::new(State::new(args.max_body_bytes));
-    serve(listener, tls, router(state), async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+    let mut signals = Signals::new().map_err(Error::Runtime)?;
+    let server = Server::bind(args).await?;
+    info!(address = %server.address(), "serving");
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = server.run(async {
+        let _ = stopped.await;
+    });
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        () = serving.as_mut() => return Ok(()),
+        () = signals.next() => drop(stop),
+    }
+    tokio::select! {
+        () = serving => {
+            info!("stopped");
+            Ok(())
         }
-        info!("stopping: requests in flight finish");
-    })
-    .await;
-    info!("stopped");
-    Ok(())
+        () = signals.next() => Err(Error::Aborted),
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct Signals(Signal, Signal);
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self(
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        ))
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.0.recv() => {}
+            _ = self.1.recv() => {}
+        }
+    }
+}
+
+/// A server that listens; see [`Server::run`].
+pub struct Server {
+    address: SocketAddr,
+    listener: Listener,
+    connections: Arc<Connections>,
+    state: Arc<State>,
+    life: Arc<Life>,
+    seen: Seen,
+    drain_delay: Duration,
+}
+
+impl Server {
+    /// Loads the certificate and listens.
+    ///
+    /// # Errors
+    /// When either is impossible, or the arguments do not go together.
+    pub async fn bind(args: &Args) -> Result<Self, Error> {
+        args.check()?;
+        let (certificate, seen) = Certificate::load(&args.cert_dir)?;
+        let tls = certificate.config().map_err(Error::Tls)?;
+        let failed = |source| Error::Bind {
+            address: args.bind,
+            source,
+        };
+        let listener = TcpListener::bind(args.bind).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let listener = Listener::new(listener, args.max_connections);
+        let life = Life::new();
+        let state = Arc::new(State {
+            metrics: metrics::Metrics::new(),
+            budget: budget::Budget::new(args.max_inflight_bytes),
+            max_body_bytes: args.max_body_bytes,
+            running: Arc::default(),
+            readiness: ready::Readiness::new(address, Arc::clone(&certificate), Arc::clone(&life)),
+            certificate,
+            connections: listener.open(),
+        });
+        Ok(Self {
+            address,
+            listener,
+            connections: Arc::new(Connections {
+                tls: TlsAcceptor::from(Arc::new(tls)),
+                router: TowerToHyperService::new(routes::router(Arc::clone(&state))),
+                life: Arc::clone(&life),
+            }),
+            state,
+            life,
+            seen,
+            drain_delay: args.drain_delay,
+        })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` resolves, then serves on for the delay but is not ready any more, then lets the requests in flight finish
+    /// while it tells later ones to try elsewhere, and returns when all are answered, or after 30 s.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        let mut open = JoinSet::new();
+        let certificate = Arc::clone(&self.state.certificate);
+        tokio::select! {
+            () = accept(&mut self.listener, &self.connections, &mut open) => {}
+            () = tls::keep_fresh(certificate, self.seen, &self.state.metrics) => {}
+            () = async {
+                stop.await;
+                self.life.end(self.drain_delay).await;
+            } => {}
+        }
+        drop(self.listener);
+        let all = async { while open.join_next().await.is_some() {} };
+        if timeout(LAST_WORDS, all).await.is_err() {
+            warn!(
+                "some answers were not taken within {} s",
+                LAST_WORDS.as_secs()
+            );
+        }
+    }
+}
+
+/// Accepts and serves connections for ever.
+async fn accept(listener: &mut Listener, connections: &Arc<Connections>, open: &mut JoinSet<()>) {
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                open.spawn(Arc::clone(connections).serve(accepted));
+            }
+            Some(_) = open.join_next() => {}
+        }
+    }
 }

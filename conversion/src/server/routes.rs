@@ -1,168 +1,134 @@
 //! What each path answers.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::body::Bytes;
+use axum::extract::{Request, State as Shared};
+use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tracing::warn;
 
-use super::body::{self, Held};
-use super::metrics::Metrics;
-use super::ready;
-use crate::Event;
-use crate::review::{Answer, answer};
-use crate::task::TASK;
+use super::admit::{mutate, validate};
+use super::body::try_again;
+use super::convert::convert;
+use super::metrics::{self, Levels};
+use super::ready::USER_AGENT;
+use super::state::State;
 
-/// A body longer than this, in bytes, is answered on a thread of its own, so that short requests need not wait for it.
-const LONG: usize = 256 * 1024;
+/// The path of the webhook that gives Tasks their defaults.
+pub const MUTATE_PATH: &str = "/mutate-task-example-io-v1-task";
 
-/// What requests share.
-pub struct State {
-    metrics: Metrics,
-    max_body_bytes: usize,
-}
-
-impl State {
-    /// The state of a server that reads bodies of up to `max_body_bytes` bytes.
-    pub fn new(max_body_bytes: usize) -> Self {
-        Self {
-            metrics: Metrics::new(),
-            max_body_bytes,
-        }
-    }
-}
+/// The path of the webhook that judges Tasks.
+pub const VALIDATE_PATH: &str = "/validate-task-example-io-v1-task";
 
 /// The paths that are served. Any other is 404, and another method 405.
-///
-/// A body that was read whole is always answered with 200 at `/convert`, as the API server wants it: failures are told in the answer.
-pub fn router(state: Arc<State>) -> Router {
-    Router::new()
+pub(super) fn router(state: Arc<State>) -> Router {
+    let reviews = Router::new()
         .route("/convert", post(convert))
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route(MUTATE_PATH, post(mutate))
+        .route(VALIDATE_PATH, post(validate))
+        .layer(middleware::from_fn(refuse_compressed));
+    Router::new()
+        .merge(reviews)
+        .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .method_not_allowed_fallback(|| async {
             (StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n")
         })
         .fallback(|| async {
-            (
-                StatusCode::NOT_FOUND,
-                "not found: reviews are answered at /convert\n",
-            )
+            let text = "not found: reviews are answered at /convert\n";
+            (StatusCode::NOT_FOUND, text)
         })
         .layer(middleware::from_fn_with_state(Arc::clone(&state), count))
         .with_state(state)
 }
 
-type Shared = axum::extract::State<Arc<State>>;
+/// On a response that knows better than its status how its request is to be counted.
+#[derive(Clone)]
+pub(super) struct Counted(pub(super) metrics::Request);
 
-/// Marks the response to a review that failed, whose status is 200 all the same.
-#[derive(Clone, Copy)]
-struct ReviewFailed;
-
-async fn count(axum::extract::State(state): Shared, request: Request, next: Next) -> Response {
+async fn count(Shared(state): Shared<Arc<State>>, request: Request, next: Next) -> Response {
+    let is_own = |agent: &header::HeaderValue| agent == USER_AGENT;
     let endpoint = match request.uri().path() {
+        // What the server asks itself is nobody's conversion.
+        _ if request
+            .headers()
+            .get(header::USER_AGENT)
+            .is_some_and(is_own) =>
+        {
+            "self"
+        }
         "/convert" => "convert",
+        MUTATE_PATH => "mutate",
+        VALIDATE_PATH => "validate",
         "/healthz" => "healthz",
         "/readyz" => "readyz",
         "/metrics" => "metrics",
         _ => "other",
     };
-    let response = next.run(request).await;
-    let result = match response.status() {
-        StatusCode::OK if response.extensions().get::<ReviewFailed>().is_some() => "failure",
-        StatusCode::OK => "success",
-        status if status.is_client_error() => "refused",
-        _ => "error",
+    let mut response = next.run(request).await;
+    let mut counted = match response.extensions_mut().remove() {
+        Some(Counted(request)) => request,
+        None => metrics::Request {
+            result: match response.status() {
+                StatusCode::OK => "success",
+                StatusCode::SERVICE_UNAVAILABLE => "busy",
+                status if status.is_client_error() => "refused",
+                _ => "error",
+            },
+            ..metrics::Request::default()
+        },
     };
-    state.metrics.requested(endpoint, result);
+    counted.endpoint = endpoint;
+    state.metrics.requested(&counted);
     response
 }
 
-async fn convert(
-    axum::extract::State(state): Shared,
-    headers: HeaderMap,
-    body: axum::body::Body,
-) -> Response {
-    let encoding = headers.get(header::CONTENT_ENCODING);
-    if encoding.is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        let refusal = "a compressed body is not accepted\n";
-        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, refusal).into_response();
+async fn refuse_compressed(request: Request, next: Next) -> Response {
+    let is_plain =
+        |encoding: &header::HeaderValue| encoding.as_bytes().eq_ignore_ascii_case(b"identity");
+    let encoding = request.headers().get(header::CONTENT_ENCODING);
+    if encoding.is_none_or(is_plain) {
+        return next.run(request).await;
     }
-    let inflight = state.metrics.inflight_bytes.clone();
-    let body = match body::read(body, state.max_body_bytes, inflight).await {
-        Ok(body) => body,
-        Err(error) => return error.into_response(),
-    };
-
-    let length = body.len();
-    let start = Instant::now();
-    let Some(answer) = answer_apart(body).await else {
-        let message = "the conversion was abandoned\n";
-        return (StatusCode::INTERNAL_SERVER_ERROR, message).into_response();
-    };
-    state.metrics.answered(&answer, length, start.elapsed());
-    tell(&answer);
-    let failed = answer.failure.is_some();
-    let mut response = ([(header::CONTENT_TYPE, "application/json")], answer.body).into_response();
-    if failed {
-        response.extensions_mut().insert(ReviewFailed);
-    }
-    response
+    let text = "a compressed body is not accepted\n";
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response()
 }
 
-/// The answer; `None` only when the runtime stops before it was begun.
-async fn answer_apart(body: Held) -> Option<Answer> {
-    if body.len() <= LONG {
-        return Some(answer(&TASK, &body));
-    }
-    tokio::task::spawn_blocking(move || answer(&TASK, &body))
-        .await
-        .ok()
+/// A response of JSON.
+pub(super) fn json(body: Bytes) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// Logs what an administrator may want to look into, and no content of any object.
-fn tell(answer: &Answer) {
-    if let Some(failure) = &answer.failure {
-        warn!("a conversion failed: {failure}");
-    }
-    for note in &answer.notes {
-        let object = &note.object;
-        match &note.event {
-            Event::Broken(why) => warn!(
-                object,
-                "an annotation under a reserved key was ignored: {why}"
-            ),
-            Event::Misplaced => warn!(
-                object,
-                "an annotation under the reserved key of the object's own version was dropped"
-            ),
-            Event::Omitted => warn!(
-                object,
-                "the annotations are too large: what v1 alone can say was left out"
-            ),
-            Event::Written | Event::Restored => {}
+async fn healthz(Shared(state): Shared<Arc<State>>) -> Response {
+    match state.running.stuck() {
+        None => "ok\n".into_response(),
+        Some(time) => {
+            let text = format!(
+                "stuck: a review has been running for {} s\n",
+                time.as_secs()
+            );
+            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
         }
     }
 }
 
-async fn readyz() -> Response {
-    match ready::check() {
+async fn readyz(Shared(state): Shared<Arc<State>>) -> Response {
+    match state.readiness.check().await {
         Ok(()) => "ok\n".into_response(),
-        Err(message) => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("not ready: {message}\n"),
-        )
-            .into_response(),
+        Err(why) => try_again(format!("not ready: {why}\n")),
     }
 }
 
-async fn metrics(axum::extract::State(state): Shared) -> Response {
+async fn metrics(Shared(state): Shared<Arc<State>>) -> Response {
+    let text = state.metrics.text(Levels {
+        inflight_bytes: state.budget.held(),
+        connections: (state.connections)(),
+        certificate_expiry: state.certificate.expires(),
+    });
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], state.metrics.text()).into_response()
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

@@ -1,102 +1,195 @@
-//! The serving certificate.
+//! TLS with a certificate that is exchanged while the server runs.
+//!
+//! The folder is looked at every [`INTERVAL`] and its content compared. Watching it (inotify) would be no sooner of use, as kubelet
+//! itself takes a minute or so to bring a new Secret, and is known to go wrong: a watch on the files sees nothing of kubelet's swap
+//! of the `..data` symlink, some file systems tell nothing, and a node runs out of watches; so that one would need to look all the same.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
+use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{InconsistentKeys, ServerConfig};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use tokio::time::sleep;
+use tracing::{error, info};
 
-/// Why a certificate cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file cannot be read, or holds no PEM of what it should.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: pem::Error,
-    },
-    /// There is no certificate in the file.
-    #[error("{} holds no certificate", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file's certificate or key is of no use for TLS.
-    #[error("cannot serve with {}: {source}", path.display())]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: rustls::Error,
-    },
-    /// The key is of another certificate.
-    #[error("{} is not the key of {}", key.display(), certificate.display())]
-    Mismatch {
-        /// The file of the certificate.
-        certificate: PathBuf,
-        /// The file of the key.
-        key: PathBuf,
-    },
-    /// TLS cannot be set up at all.
-    #[error("cannot set up TLS: {0}")]
-    Setup(#[source] rustls::Error),
+use super::metrics::Metrics;
+use super::pair::{Files, Pair, PairError};
+
+/// How often the folder is looked at.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The certificate that is served.
+#[derive(Debug)]
+pub(super) struct Certificate {
+    folder: PathBuf,
+    provider: Arc<CryptoProvider>,
+    served: RwLock<(Arc<CertifiedKey>, i64)>,
 }
 
-/// TLS 1.2 and 1.3 with `tls.crt` and `tls.key` of a folder, for HTTP/2 and HTTP/1.1.
-///
-/// # Errors
-/// When either file is missing or broken, or they do not belong together.
-pub fn load(folder: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-    let provider = Arc::new(ring::default_provider());
-    let pair = pair(folder, &provider)?;
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(TlsError::Setup)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(SingleCertAndKey::from(pair)));
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
-}
-
-fn pair(folder: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
-    let certificate = folder.join("tls.crt");
-    let chain = CertificateDer::pem_file_iter(&certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|source| TlsError::Read {
-            path: certificate.clone(),
-            source,
-        })?;
-    if chain.is_empty() {
-        return Err(TlsError::Empty { path: certificate });
+impl Certificate {
+    /// Loads the certificate of `folder`.
+    ///
+    /// # Errors
+    /// When either file is missing or broken, or they do not belong together.
+    pub(super) fn load(folder: &Path) -> Result<(Arc<Self>, Seen), PairError> {
+        let provider = Arc::new(ring::default_provider());
+        let files = Files::read(folder)?;
+        let seen = Seen(Some(files.fingerprint()));
+        let pair = files.pair(&provider)?;
+        let certificate = Arc::new(Self {
+            folder: folder.to_owned(),
+            provider,
+            served: RwLock::new((Arc::new(pair.certified), pair.expires)),
+        });
+        Ok((certificate, seen))
     }
 
-    let key = folder.join("tls.key");
-    let der = PrivateKeyDer::from_pem_file(&key).map_err(|source| TlsError::Read {
-        path: key.clone(),
-        source,
-    })?;
-    let signer = provider
-        .key_provider
-        .load_private_key(der)
-        .map_err(|source| TlsError::Unusable {
-            path: key.clone(),
-            source,
-        })?;
+    /// TLS 1.2 and 1.3 with this certificate, for HTTP/2 and HTTP/1.1.
+    ///
+    /// # Errors
+    /// When the cryptography cannot do it.
+    pub(super) fn config(self: &Arc<Self>) -> Result<ServerConfig, rustls::Error> {
+        let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // The API server keeps its connections and never resumes a session: tickets would be work for nothing.
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(config)
+    }
 
-    let pair = CertifiedKey::new(chain, signer);
-    match pair.keys_match() {
-        Ok(()) => Ok(pair),
-        Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
-            Err(TlsError::Mismatch { certificate, key })
+    /// The certificate itself, with its key.
+    pub(super) fn certified(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.served().0)
+    }
+
+    /// The last second that the certificate is good for, since 1970.
+    pub(super) fn expires(&self) -> i64 {
+        self.served().1
+    }
+
+    /// The cryptography that it is served with.
+    pub(super) fn provider(&self) -> &Arc<CryptoProvider> {
+        &self.provider
+    }
+
+    fn served(&self) -> std::sync::RwLockReadGuard<'_, (Arc<CertifiedKey>, i64)> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, pair: Pair) {
+        let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        *served = (Arc::new(pair.certified), pair.expires);
+    }
+
+    /// Serves what the folder holds from now on, if that has changed and is whole; otherwise all stays as it is.
+    fn look(&self, seen: &mut Seen) -> Result<bool, PairError> {
+        let read = Files::read(&self.folder);
+        let fingerprint = read.as_ref().ok().map(Files::fingerprint);
+        if seen.0 == fingerprint {
+            return Ok(false);
         }
-        Err(source) => Err(TlsError::Unusable {
-            path: certificate,
-            source,
-        }),
+        // The files of a folder that is being swapped may be one of the old and one of the new: look again later.
+        let again = Files::read(&self.folder);
+        if again.ok().map(|files| files.fingerprint()) != fingerprint {
+            return Ok(false);
+        }
+        seen.0 = fingerprint;
+        self.serve(read?.pair(&self.provider)?);
+        Ok(true)
+    }
+}
+
+/// What the folder held when it was last looked at; nothing when it could not be read.
+#[derive(Debug)]
+pub(super) struct Seen(Option<u64>);
+
+/// Keeps the certificate as new as its folder. Each content of the folder that cannot be served is logged and counted once.
+pub(super) async fn keep_fresh(certificate: Arc<Certificate>, mut seen: Seen, metrics: &Metrics) {
+    loop {
+        sleep(INTERVAL).await;
+        match certificate.look(&mut seen) {
+            Ok(false) => {}
+            Ok(true) => {
+                metrics.reloaded(true);
+                info!(
+                    expires = certificate.expires(),
+                    "the certificate was reloaded"
+                );
+            }
+            Err(error) => {
+                metrics.reloaded(false);
+                error!(
+                    "the new certificate cannot be served, so the last good one still is: {error}"
+                );
+            }
+        }
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.certified())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn write(folder: &TempDir) {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(folder.path().join("tls.crt"), made.cert.pem()).unwrap();
+        let key = made.signing_key.serialize_pem();
+        fs::write(folder.path().join("tls.key"), key).unwrap();
+    }
+
+    fn loaded() -> (TempDir, Arc<Certificate>, Seen) {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder);
+        let (certificate, seen) = Certificate::load(folder.path()).unwrap();
+        (folder, certificate, seen)
+    }
+
+    #[test]
+    fn a_new_pair_is_served_and_the_same_one_not_loaded_again() {
+        let (folder, certificate, mut seen) = loaded();
+        let first = certificate.certified();
+        assert!(!certificate.look(&mut seen).unwrap());
+        write(&folder);
+        assert!(certificate.look(&mut seen).unwrap());
+        assert!(!certificate.look(&mut seen).unwrap());
+        assert_ne!(certificate.certified().cert, first.cert);
+    }
+
+    #[test]
+    fn a_broken_pair_leaves_the_last_good_one_and_is_told_once() {
+        let (folder, certificate, mut seen) = loaded();
+        let first = certificate.certified();
+        fs::write(folder.path().join("tls.crt"), "broken").unwrap();
+        assert!(certificate.look(&mut seen).is_err());
+        assert!(!certificate.look(&mut seen).unwrap());
+        assert_eq!(certificate.certified().cert, first.cert);
+    }
+
+    #[test]
+    fn a_folder_that_was_gone_is_loaded_when_it_is_back() {
+        let (folder, certificate, mut seen) = loaded();
+        let certificate_file = folder.path().join("tls.crt");
+        let content = fs::read(&certificate_file).unwrap();
+        fs::remove_file(&certificate_file).unwrap();
+        assert!(certificate.look(&mut seen).is_err());
+        assert!(!certificate.look(&mut seen).unwrap());
+        fs::write(&certificate_file, content).unwrap();
+        assert!(certificate.look(&mut seen).unwrap());
     }
 }

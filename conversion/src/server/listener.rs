@@ -1,0 +1,114 @@
+//! Accepting connections: no more than are allowed, and patiently when the system has none to give.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, sleep};
+use tracing::warn;
+
+/// The first pause after an accept that failed, as it does when the process has no file descriptor left. Each further one is twice as
+/// long, up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The longest pause after an accept that failed.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often it is logged that something of which there is too little is still lacking.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Accepts connections, up to a limit.
+pub(super) struct Listener {
+    listener: TcpListener,
+    free: Arc<Semaphore>,
+    limit: u32,
+    pressure: watch::Sender<()>,
+    pause: Duration,
+    logged: Option<Instant>,
+}
+
+/// A connection; another may come in its place when the permit is dropped.
+pub(super) struct Accepted {
+    pub(super) stream: TcpStream,
+    pub(super) permit: OwnedSemaphorePermit,
+    /// Changes when others wait for a connection, and those that are idle should go.
+    pub(super) pressure: watch::Receiver<()>,
+}
+
+impl Listener {
+    pub(super) fn new(listener: TcpListener, limit: u32) -> Self {
+        Self {
+            listener,
+            free: Arc::new(Semaphore::new(limit as usize)),
+            limit,
+            pressure: watch::Sender::new(()),
+            pause: FIRST_PAUSE,
+            logged: None,
+        }
+    }
+
+    /// How many connections there are now.
+    pub(super) fn open(&self) -> Arc<impl Fn() -> usize + Send + Sync + use<>> {
+        let (free, limit) = (Arc::clone(&self.free), self.limit as usize);
+        Arc::new(move || limit - free.available_permits())
+    }
+
+    /// The next connection. Failures are waited out.
+    pub(super) async fn accept(&mut self) -> Accepted {
+        let permit = self.permit().await;
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    self.pause = FIRST_PAUSE;
+                    return Accepted {
+                        stream,
+                        permit,
+                        pressure: self.pressure.subscribe(),
+                    };
+                }
+                // The client has gone away meanwhile: the next one is already there.
+                Err(error) if is_the_client_s(&error) => {}
+                Err(error) => {
+                    self.log(&format!("cannot accept a connection: {error}"));
+                    self.pressure.send_replace(());
+                    sleep(self.pause).await;
+                    self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    async fn permit(&mut self) -> OwnedSemaphorePermit {
+        loop {
+            if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+                return permit;
+            }
+            self.log(&format!("all {} connections are taken", self.limit));
+            self.pressure.send_replace(());
+            let waited =
+                tokio::time::timeout(LONGEST_PAUSE, Arc::clone(&self.free).acquire_owned());
+            if let Ok(Ok(permit)) = waited.await {
+                return permit;
+            }
+        }
+    }
+
+    fn log(&mut self, message: &str) {
+        let is_new = |logged: &Instant| logged.elapsed() < LOG_INTERVAL;
+        if !self.logged.as_ref().is_some_and(is_new) {
+            warn!("{message}");
+            self.logged = Some(Instant::now());
+        }
+    }
+}
+
+fn is_the_client_s(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
+}
