@@ -8,6 +8,7 @@
 //! | [`run`] | the wiring: watches, queue, servers, shutdown |
 //! | [`reconcile`] | one pass over one Task |
 //! | [`cache`] | what the API server holds, as far as the controller has heard |
+//! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
 //! | [`health`], [`metrics`], [`logging`] | what others see of the process |
 //! | [`names`] | the names that other systems know |
@@ -23,5 +24,6 @@ pub mod names;
 pub mod reconcile;
 pub mod retry;
 pub mod run;
+pub mod triggers;
 
 pub use args::{Args, LogFormat};

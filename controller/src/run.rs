@@ -1,12 +1,6 @@
 //! The wiring of the process, from the top to the bottom.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    io,
-    net::SocketAddr,
-    sync::Arc,
-    time::Instant,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{
     Router,
@@ -43,6 +37,7 @@ use crate::{
     metrics::{self, Metrics},
     reconcile::{self, Context, Watched, build::labels, observe::Caches},
     retry::Retries,
+    triggers,
 };
 
 /// How the controller names itself to the API server.
@@ -141,7 +136,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         "started"
     );
     let passes = Controller::for_stream(
-        changed(task_events).predicate_filter(what_a_pass_depends_on, Default::default()),
+        changed(task_events).predicate_filter(triggers::what_a_pass_depends_on, Default::default()),
         store,
     )
     .owns_stream(changed(config_map_events))
@@ -210,28 +205,6 @@ fn forget_if_gone<T, E, Q>(shared: &Shared, ended: Result<T, controller::Error<E
         key.namespace = gone.namespace;
         shared.reconcile.retries.forget(&key);
     }
-}
-
-/// The parts of a Task that change what a pass does. Its own status is none of them, so that a pass does
-/// not wake itself by writing it.
-fn what_a_pass_depends_on(watched: &Watched) -> Option<u64> {
-    let mut hasher = DefaultHasher::new();
-    let metadata = watched.meta();
-    match &watched.0 {
-        Ok(task) => {
-            metadata.generation.hash(&mut hasher);
-            metadata.deletion_timestamp.is_some().hash(&mut hasher);
-            let operation = task
-                .status
-                .as_ref()
-                .and_then(|status| status.operation.as_ref());
-            operation
-                .and_then(|operation| operation.phase)
-                .hash(&mut hasher);
-        }
-        Err(_) => metadata.resource_version.hash(&mut hasher),
-    }
-    Some(hasher.finish())
 }
 
 fn trim_watched(watched: &mut Watched) {

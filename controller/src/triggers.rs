@@ -1,0 +1,90 @@
+//! Which changes of a Task make a pass over it. Pure.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use kube::{Resource, core::DeserializeGuard};
+
+use crate::reconcile::Watched;
+
+/// A hash of the parts of a Task that change what a pass does: a change of nothing else makes none.
+///
+/// The part of the status that the reconciler writes is none of them, so that a pass does not wake itself. Should others write
+/// there, the next pass puts it right, which is a minute away at most.
+pub fn what_a_pass_depends_on(watched: &Watched) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    let metadata = watched.meta();
+    match watched {
+        DeserializeGuard(Ok(task)) => {
+            metadata.generation.hash(&mut hasher);
+            metadata.deletion_timestamp.is_some().hash(&mut hasher);
+            let operation = task
+                .status
+                .as_ref()
+                .and_then(|status| status.operation.as_ref());
+            operation
+                .and_then(|operation| operation.phase)
+                .hash(&mut hasher);
+        }
+        DeserializeGuard(Err(_)) => metadata.resource_version.hash(&mut hasher),
+    }
+    Some(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::error_boundary::InvalidObject;
+    use task_api_v1::{OperationPhase, Task, TaskPhase, TaskStatus};
+
+    use super::*;
+    use crate::fixtures::{at, task};
+
+    /// Whether a pass is made when this is done to a Task.
+    fn makes_a_pass(edit: impl FnOnce(&mut Task)) -> bool {
+        let before = task("web").needs_operation().build();
+        let mut after = before.clone();
+        after.metadata.resource_version = Some("2".to_owned());
+        edit(&mut after);
+        let hash = |task| what_a_pass_depends_on(&DeserializeGuard(Ok(task)));
+        hash(before) != hash(after)
+    }
+
+    #[test]
+    fn a_new_spec_a_deletion_and_the_progress_of_the_operation_make_a_pass() {
+        assert!(makes_a_pass(|task| task.metadata.generation = Some(2)));
+        assert!(makes_a_pass(|task| {
+            task.metadata.deletion_timestamp = Some(at(1));
+        }));
+        for phase in [
+            OperationPhase::Creating,
+            OperationPhase::Ready,
+            OperationPhase::Failed,
+        ] {
+            let status = task("web").operation_is(phase).build().status;
+            assert!(makes_a_pass(|task| task.status = status), "{phase:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_pass_writes_itself_makes_none() {
+        assert!(!makes_a_pass(|task| {
+            task.status = Some(TaskStatus {
+                phase: Some(TaskPhase::Pending),
+                observed_generation: Some(1),
+                ..TaskStatus::default()
+            });
+        }));
+    }
+
+    #[test]
+    fn every_change_of_a_task_that_cannot_be_decoded_is_looked_at() {
+        let undecodable = |version: &str| {
+            let mut metadata = task("web").build().metadata;
+            metadata.resource_version = Some(version.to_owned());
+            what_a_pass_depends_on(&DeserializeGuard(Err(InvalidObject {
+                error: "no".to_owned(),
+                metadata,
+            })))
+        };
+        assert_ne!(undecodable("1"), undecodable("2"));
+    }
+}
