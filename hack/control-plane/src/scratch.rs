@@ -8,11 +8,11 @@ use std::{
     hash::{BuildHasher, RandomState},
     io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
-use nix::unistd::getuid;
+use nix::unistd::{Uid, getuid};
 
 /// Ports that the system does not hand out to outgoing connections (Linux begins at 32768), so that
 /// one stays free while the server on it is being restarted.
@@ -32,6 +32,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A folder that is to hold keys is there and belongs to somebody else, who could exchange them.
+    #[error("{} belongs to another user", .0.display())]
+    NotOurs(PathBuf),
     /// Every port is taken.
     #[error("no port between {} and {} is free", PORTS.start, PORTS.end)]
     NoPort,
@@ -145,11 +148,23 @@ impl Drop for StateDir {
 
 /// A folder below the system's temporary folder that all processes of this person share.
 fn shared_folder(name: &str) -> Result<PathBuf, Error> {
-    let path = env::temp_dir()
-        .join(format!("task-operator-{}", getuid()))
-        .join(name);
+    let own = env::temp_dir().join(format!("task-operator-{}", getuid()));
+    make_private(&own)?;
+    // Anybody may have made it before us: the temporary folder is everybody's.
+    must_belong_to(&own, getuid())?;
+    let path = own.join(name);
     make_private(&path)?;
     Ok(path)
+}
+
+fn must_belong_to(path: &Path, user: Uid) -> Result<(), Error> {
+    // Of a link, not of what it points at.
+    let found = fs::symlink_metadata(path).map_err(io_error(path))?;
+    if found.is_dir() && found.uid() == user.as_raw() {
+        Ok(())
+    } else {
+        Err(Error::NotOurs(path.to_owned()))
+    }
 }
 
 fn make_private(path: &Path) -> Result<(), Error> {
@@ -198,6 +213,17 @@ mod tests {
     fn a_claimed_port_can_be_listened_on() {
         let port = Port::claim().unwrap();
         TcpListener::bind(port.address()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_of_another_user_and_a_link_are_not_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        must_belong_to(dir.path(), getuid()).unwrap();
+        let stranger = Uid::from_raw(getuid().as_raw() + 1);
+        assert!(must_belong_to(dir.path(), stranger).is_err());
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        assert!(must_belong_to(&link, getuid()).is_err());
     }
 
     #[test]
