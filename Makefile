@@ -19,6 +19,14 @@ test: ## Everything that must hold before a change is merged; it needs no networ
 	$(CARGO) test --workspace
 	$(CARGO) xtask generate --check
 
+.PHONY: test-load
+test-load: ## What takes minutes: the webhook server under heavy load and ten thousand malformed requests.
+	$(CARGO) test --release --package task-conversion --test server -- --ignored --nocapture --test-threads=1
+
+.PHONY: bench-server
+bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
+	$(CARGO) bench --package task-conversion --bench server
+
 .PHONY: up
 up: ## Start a local control plane with the operator in it, or bring it up to date.
 	@$(CARGO) xtask up

@@ -63,7 +63,7 @@ impl Connections {
     pub(super) async fn serve(self: Arc<Self>, accepted: Accepted) {
         let Accepted {
             stream,
-            permit: _permit,
+            place: _place,
             pressure,
         } = accepted;
         // Answers are written whole, so waiting for more to send only delays them. A socket that refuses is only slower.

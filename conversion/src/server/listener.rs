@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -24,17 +25,24 @@ pub(super) struct Listener {
     listener: TcpListener,
     free: Arc<Semaphore>,
     limit: u32,
+    open: Arc<AtomicUsize>,
     pressure: watch::Sender<()>,
     pause: Duration,
     logged: Option<Instant>,
 }
 
-/// A connection; another may come in its place when the permit is dropped.
+/// A connection; another may come in its place when that is dropped.
 pub(super) struct Accepted {
     pub(super) stream: TcpStream,
-    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) place: Place,
     /// Changes when others wait for a connection, and those that are idle should go.
     pub(super) pressure: watch::Receiver<()>,
+}
+
+/// One of the connections that there may be.
+pub(super) struct Place {
+    open: Arc<AtomicUsize>,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Listener {
@@ -43,16 +51,16 @@ impl Listener {
             listener,
             free: Arc::new(Semaphore::new(limit as usize)),
             limit,
+            open: Arc::default(),
             pressure: watch::Sender::new(()),
             pause: FIRST_PAUSE,
             logged: None,
         }
     }
 
-    /// How many connections there are now.
-    pub(super) fn open(&self) -> Arc<impl Fn() -> usize + Send + Sync + use<>> {
-        let (free, limit) = (Arc::clone(&self.free), self.limit as usize);
-        Arc::new(move || limit - free.available_permits())
+    /// How many connections there are, at any time.
+    pub(super) fn open(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.open)
     }
 
     /// The next connection. Failures are waited out.
@@ -64,7 +72,7 @@ impl Listener {
                     self.pause = FIRST_PAUSE;
                     return Accepted {
                         stream,
-                        permit,
+                        place: Place::taken(permit, &self.open),
                         pressure: self.pressure.subscribe(),
                     };
                 }
@@ -101,6 +109,22 @@ impl Listener {
             warn!("{message}");
             self.logged = Some(Instant::now());
         }
+    }
+}
+
+impl Place {
+    fn taken(permit: OwnedSemaphorePermit, open: &Arc<AtomicUsize>) -> Self {
+        open.fetch_add(1, Ordering::Relaxed);
+        Self {
+            open: Arc::clone(open),
+            _permit: permit,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What requests share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -29,7 +30,7 @@ pub(super) struct State {
     pub(super) running: Arc<Running>,
     pub(super) readiness: Readiness,
     pub(super) certificate: Arc<Certificate>,
-    pub(super) connections: Arc<dyn Fn() -> usize + Send + Sync>,
+    pub(super) connections: Arc<AtomicUsize>,
 }
 
 /// A review that was read and answered.

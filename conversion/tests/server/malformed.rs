@@ -59,7 +59,19 @@ async fn settled(program: &Program) -> (usize, u64) {
         (1..=2).any(|open| metrics.contains(&format!("task_conversion_connections {open}\n")))
     };
     while !few(&program.client.get("/metrics").await.text) {
-        assert!(Instant::now() < deadline, "connections stay open");
+        assert!(
+            Instant::now() < deadline,
+            "{}",
+            program
+                .client
+                .get("/metrics")
+                .await
+                .text
+                .lines()
+                .filter(|l| l.contains("connections") || l.contains("requests_total"))
+                .collect::<Vec<_>>()
+                .join("\n")
+        );
         sleep(Duration::from_millis(100)).await;
     }
     (
