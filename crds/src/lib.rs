@@ -1,14 +1,16 @@
-//! The CustomResourceDefinition of Task.
+//! What has to be registered with the API server: the CustomResourceDefinition of Task and its [`webhooks`].
 //!
-//! One definition holds both versions. [`crd`] builds it from the API types and [`yaml`] writes it
-//! as the file `tasks.task.example.io.yaml` beside this crate, which is what gets installed; a test
-//! fails when the two differ.
+//! One definition holds both versions. [`crd`] builds it from the API types; [`files`] gives the files beside this crate, which are
+//! what gets installed. A test fails when they differ.
+
+pub mod webhooks;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, JSONSchemaProps, ServiceReference,
     WebhookClientConfig, WebhookConversion,
 };
 use kube::CustomResourceExt;
+use serde::Serialize;
 
 /// The namespace that the operator runs in.
 pub const NAMESPACE: &str = "task-system";
@@ -63,11 +65,30 @@ fn finish_root(root: &mut JSONSchemaProps) {
     }
 }
 
+/// The generated files beside this crate: the name and the text of each, the same text each time.
+pub fn files() -> [(&'static str, String); 2] {
+    let webhooks = [
+        document(&webhooks::mutating()),
+        document(&webhooks::validating()),
+    ];
+    [
+        ("tasks.task.example.io.yaml", yaml()),
+        (
+            "webhooks.yaml",
+            format!("{HEADER}{}", webhooks.join("---\n")),
+        ),
+    ]
+}
+
 /// The definition as a YAML file; the same text each time.
 pub fn yaml() -> String {
+    format!("{HEADER}{}", document(&crd()))
+}
+
+fn document(object: &impl Serialize) -> String {
     let options = serde_saphyr::ser_options! { folded_wrap_chars: 100 };
-    match serde_saphyr::to_string_with_options(&crd(), options) {
-        Ok(body) => format!("{HEADER}{body}"),
+    match serde_saphyr::to_string_with_options(object, options) {
+        Ok(text) => text,
         Err(error) => unreachable!("plain data always has a form in YAML: {error}"),
     }
 }

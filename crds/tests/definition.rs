@@ -7,7 +7,7 @@ use std::path::Path;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion;
 use kube::CustomResourceExt;
 use serde_json::Value;
-use task_crds::{crd, yaml};
+use task_crds::{crd, files, webhooks, yaml};
 
 fn version(name: &str) -> CustomResourceDefinitionVersion {
     let mut versions = crd().spec.versions.into_iter();
@@ -43,17 +43,25 @@ fn assert_everywhere(fault: impl Fn(&Value) -> Option<String>) {
 }
 
 #[test]
-fn the_committed_file_is_what_the_types_say() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tasks.task.example.io.yaml");
-    let committed = std::fs::read_to_string(path).unwrap();
-    let behind = committed
-        .lines()
-        .zip(yaml().lines().map(str::to_owned))
-        .find(|(old, new)| old != new);
-    assert!(
-        committed == yaml(),
-        "the file is behind the types: run `make generate`\nfirst difference: {behind:#?}"
-    );
+fn the_committed_files_are_what_the_types_say() {
+    for (name, text) in files() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        let behind = committed
+            .lines()
+            .zip(text.lines().map(str::to_owned))
+            .find(|(old, new)| old != new);
+        assert!(
+            committed == text,
+            "{name} is behind the types: run `make generate`\nfirst difference: {behind:#?}"
+        );
+    }
+}
+
+#[test]
+fn the_webhooks_are_called_for_what_they_can_judge_and_no_more() {
+    insta::assert_yaml_snapshot!("mutating", webhooks::mutating());
+    insta::assert_yaml_snapshot!("validating", webhooks::validating());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The generated file of this repository.
+//! The generated files of this repository.
 
 use std::{fs, io, path::PathBuf};
 
@@ -14,18 +14,25 @@ pub(crate) enum Error {
     Drift { path: PathBuf, line: usize },
 }
 
-/// Writes the CustomResourceDefinition, or with `check` compares it with the file.
+/// Writes what has to be registered with the API server, or with `check` compares it with the files.
 pub(crate) fn generate(check: bool) -> Result<(), Error> {
-    let path = workspace().join("crds/tasks.task.example.io.yaml");
-    let wanted = task_crds::yaml();
-    if !check {
-        return fs::write(&path, wanted).map_err(|source| Error::Write { path, source });
+    for (name, wanted) in task_crds::files() {
+        let path = workspace().join("crds").join(name);
+        if check {
+            compare(path, &wanted)?;
+        } else {
+            fs::write(&path, wanted).map_err(|source| Error::Write { path, source })?;
+        }
     }
+    Ok(())
+}
+
+fn compare(path: PathBuf, wanted: &str) -> Result<(), Error> {
     let found = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(source) => return Err(Error::Read { path, source }),
     };
-    match first_difference(&found, &wanted) {
+    match first_difference(&found, wanted) {
         None => Ok(()),
         Some(line) => Err(Error::Drift { path, line }),
     }

@@ -33,7 +33,7 @@ enum Command {
     Up,
     /// Stop what `up` started, and forget its state.
     Down,
-    /// Write crds/tasks.task.example.io.yaml from the API types.
+    /// Write the YAML files in crds/ from the API types.
     Generate {
         /// Write nothing; fail if the file is not as it would be written.
         #[arg(long)]
