@@ -1,5 +1,5 @@
 //! A corpus of reviews and the answers to them: a file in `reviews/pass` or `reviews/fail` is a case. Those whose names begin with
-//! `captured` were recorded from a real API server by `cargo run --bin record-reviews`; the others are written by hand.
+//! `captured` were recorded from a real API server by `cargo run --example record-reviews`; the others are written by hand.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
