@@ -91,8 +91,6 @@ impl Connections {
             move |request| Arc::clone(&self).answer(usage.begin(), request)
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-        // Only once: the server looks at it again whenever it is polled.
-        let mut told = false;
         loop {
             let stop = tokio::select! {
                 result = connection.as_mut() => {
@@ -107,9 +105,7 @@ impl Connections {
                     let stage = *stage.borrow();
                     // A client of HTTP/2 is told by GOAWAY which requests to send elsewhere. One of HTTP/1.1 cannot be told but
                     // by the answer to its next request.
-                    let now = stage == Stage::Ended || is_http2 && stage == Stage::Closing;
-                    if now && !told {
-                        told = true;
+                    if stage == Stage::Ended || is_http2 && stage == Stage::Closing {
                         connection.as_mut().graceful_shutdown();
                     }
                     false

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use hyper::{StatusCode, header};
+use axum::body::Body;
+use hyper::client::conn::http2;
+use hyper::{Request, StatusCode, header};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -113,6 +116,23 @@ async fn no_request_fails_on_a_connection_that_is_kept_while_the_server_stops() 
     for client in clients {
         assert!(client.await.unwrap() > 0);
     }
+    assert!(program.exit().await.success());
+}
+
+#[tokio::test]
+async fn clients_of_http2_are_told_to_go_elsewhere() {
+    let program = Program::start(&["--drain-delay", "100ms"]).await;
+    let stream = TokioIo::new(program.client.handshake("h2").await.unwrap());
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), stream)
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Request::get("https://localhost/healthz");
+    let request = request.body(Body::empty()).unwrap();
+    assert_eq!(sender.send_request(request).await.unwrap().status(), 200);
+    program.signal(Signal::SIGTERM);
+    // GOAWAY, after which the connection is closed without an error.
+    assert!(connection.await.unwrap().is_ok());
     assert!(program.exit().await.success());
 }
 
