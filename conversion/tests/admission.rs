@@ -613,3 +613,10 @@ fn what_nests_deep_is_judged_all_the_same() {
     );
     assert_eq!(mutate(review.as_bytes()).outcome, Outcome::Patched);
 }
+
+#[test]
+fn the_webhooks_are_registered_where_they_are_served() {
+    use task_conversion::server::{MUTATE_PATH, VALIDATE_PATH};
+    assert_eq!(task_crds::webhooks::MUTATE_PATH, MUTATE_PATH);
+    assert_eq!(task_crds::webhooks::VALIDATE_PATH, VALIDATE_PATH);
+}

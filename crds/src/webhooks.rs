@@ -3,6 +3,7 @@
 //! They carry no `caBundle`: whoever installs them knows the authority. Kubernetes' own namespace and the operator's are left out, so
 //! that no webhook that is down can keep a cluster, or the operator itself, from coming up.
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations,
     ServiceReference, ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
@@ -143,4 +144,12 @@ fn namespaces() -> LabelSelector {
         }]),
         ..LabelSelector::default()
     }
+}
+
+/// Has a webhook called at a server at `base_url` (`https://…`) instead of at a Service. `ca_pem` is the authority that the server's
+/// certificate is from.
+pub fn call_at(client: &mut WebhookClientConfig, base_url: &str, ca_pem: &str) {
+    let path = client.service.take().and_then(|service| service.path);
+    client.url = Some(format!("{base_url}{}", path.unwrap_or_default()));
+    client.ca_bundle = Some(ByteString(ca_pem.into()));
 }

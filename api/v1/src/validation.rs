@@ -240,7 +240,9 @@ impl<'a> Check<'a> {
     }
 
     fn completion(&mut self, path: Path, value: &'a RawValue) {
-        if serde_json::from_str::<Completion>(value.get()).is_ok() {
+        // Serde would read a name in an object as well.
+        let is_string = value.get().starts_with('"');
+        if is_string && serde_json::from_str::<Completion>(value.get()).is_ok() {
             return;
         }
         let known = Completion::ALL.map(|way| format!("\"{way:?}\"")).join(", ");

@@ -103,6 +103,10 @@ fn each_rule_is_told_in_its_own_words() {
             "spec.operation.provider: Too long: may not be more than 63 characters",
         ),
         (
+            operation("completion", json!({"Poll": null})),
+            "spec.operation.completion: Unsupported value: {\"Poll\":null}: supported values: \"Poll\", \"Callback\", \"Queue\", \"Hybrid\"",
+        ),
+        (
             operation("completion", json!("poll")),
             "spec.operation.completion: Unsupported value: \"poll\": supported values: \"Poll\", \"Callback\", \"Queue\", \"Hybrid\"",
         ),

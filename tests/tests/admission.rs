@@ -1,0 +1,308 @@
+//! The admission webhooks as a person meets them, on a real API server.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use task_crds::{CONVERSION_PATH, webhooks};
+use task_tests::{Kubectl, Operator};
+use tokio::sync::OnceCell;
+
+const V1: &str = "tasks.v1.task.example.io";
+const V1ALPHA1: &str = "tasks.v1alpha1.task.example.io";
+
+/// The namespace of the Tasks that are older than the webhooks.
+const OLD: &str = "before-the-webhooks";
+
+static OPERATOR: OnceCell<Operator> = OnceCell::const_new();
+
+/// One operator for all tests of this file, with its webhooks registered once there are Tasks that they would have refused.
+async fn operator() -> &'static Operator {
+    OPERATOR.get_or_init(start).await
+}
+
+async fn start() -> Operator {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("admission");
+    let operator = Operator::start(&folder).await.unwrap();
+    let kubectl = Kubectl::in_namespace(&operator, OLD).await;
+    for name in ["repaired", "deleted"] {
+        kubectl
+            .ok_with(&["create", "-f", "-"], &v1(name, large()))
+            .await;
+    }
+    for name in ["crowded", "crowded-and-deleted"] {
+        kubectl
+            .ok_with(&["create", "-f", "-"], &crowded(name))
+            .await;
+    }
+
+    let (url, authority) = operator.webhook();
+    let base = url.strip_suffix(CONVERSION_PATH).unwrap();
+    let mut mutating = webhooks::mutating();
+    for webhook in mutating.webhooks.iter_mut().flatten() {
+        webhooks::call_at(&mut webhook.client_config, base, authority);
+    }
+    let mut validating = webhooks::validating();
+    for webhook in validating.webhooks.iter_mut().flatten() {
+        webhooks::call_at(&mut webhook.client_config, base, authority);
+    }
+    for registration in [json!(mutating), json!(validating)] {
+        kubectl
+            .ok_with(&["create", "-f", "-"], &registration.to_string())
+            .await;
+    }
+    // The API server takes a moment to see a registration.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let probe = v1("probe", json!({"image": "a:latest"}));
+    loop {
+        let outcome = kubectl
+            .run_with(&["create", "--dry-run=server", "-f", "-"], &probe)
+            .await;
+        if outcome.stderr.contains("Warning: spec.image") {
+            break;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "the webhooks are not called: {}",
+            outcome.stderr
+        );
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    operator
+}
+
+fn task(version: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": format!("task.example.io/{version}"), "kind": "Task", "metadata": {"name": name}, "spec": spec})
+}
+
+fn v1(name: &str, spec: Value) -> String {
+    task("v1", name, spec).to_string()
+}
+
+fn v1alpha1(name: &str, spec: Value) -> String {
+    task("v1alpha1", name, spec).to_string()
+}
+
+/// A spec that the schema admits and the webhook does not.
+fn large() -> Value {
+    json!({"image": "a:1", "operation": {"provider": "p", "parameters": {"a": "x".repeat(64 * 1024)}}})
+}
+
+/// A Task whose annotations leave no room for what v1alpha1 cannot show of it.
+fn crowded(name: &str) -> String {
+    let operation = json!({"provider": "p", "completion": "Callback", "timeout": "1.5s"});
+    let mut task = task("v1", name, json!({"image": "a:1", "operation": operation}));
+    task["metadata"]["annotations"] = json!({"a": "x".repeat(262_144 - 60)});
+    task.to_string()
+}
+
+#[tokio::test]
+async fn defaults_of_v1_are_filled_in_for_a_client_of_v1alpha1() {
+    let kubectl = Kubectl::in_namespace(operator().await, "defaults").await;
+    let create = ["create", "--dry-run=server", "--output=json", "-f", "-"];
+    let stored = kubectl
+        .ok_with(
+            &create,
+            &v1alpha1(
+                "web",
+                json!({"replicas": 0, "image": "a:1", "provider": "p"}),
+            ),
+        )
+        .await;
+    let stored: Value = serde_json::from_str(&stored).unwrap();
+    assert_eq!(stored["spec"]["timeoutSeconds"], 3600);
+    assert_eq!(stored["spec"]["replicas"], 0);
+    assert_eq!(
+        kubectl.get(V1, "web").await,
+        Value::Null,
+        "a dry run stores nothing"
+    );
+}
+
+#[tokio::test]
+async fn what_no_schema_can_see_is_refused() {
+    let kubectl = Kubectl::in_namespace(operator().await, "unseen").await;
+    for (manifest, expected) in [
+        (
+            v1("large", large()),
+            "spec.operation.parameters: Too long: may not be more than 65536 bytes as JSON",
+        ),
+        (
+            crowded("crowded"),
+            "metadata.annotations: Too long: may not be more than 262144 bytes together with what v1alpha1 cannot show",
+        ),
+    ] {
+        let outcome = kubectl.run_with(&["create", "-f", "-"], &manifest).await;
+        assert!(
+            !outcome.success && outcome.stderr.contains(expected),
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_rarely_meant_is_warned_of_at_both_versions() {
+    let kubectl = Kubectl::in_namespace(operator().await, "warnings").await;
+    for manifest in [
+        v1("a", json!({"image": "a"})),
+        v1alpha1("b", json!({"image": "a:latest"})),
+    ] {
+        let outcome = kubectl.run_with(&["create", "-f", "-"], &manifest).await;
+        assert!(
+            outcome.success && outcome.stderr.contains("Warning: spec.image: "),
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_replace_with_an_old_file_names_what_it_resets() {
+    let kubectl = Kubectl::in_namespace(operator().await, "reset").await;
+    let operation = json!({"provider": "p", "completion": "Callback", "timeout": "1.5s"});
+    kubectl
+        .ok_with(
+            &["create", "-f", "-"],
+            &v1("web", json!({"image": "a:1", "operation": operation})),
+        )
+        .await;
+    let file = v1alpha1(
+        "web",
+        json!({"image": "a:1", "provider": "p", "timeoutSeconds": 2}),
+    );
+    let outcome = kubectl.run_with(&["replace", "-f", "-"], &file).await;
+    let expected = "Warning: this write at v1alpha1 resets what only v1 can show: spec.operation.timeout, spec.operation.completion";
+    assert!(
+        outcome.success && outcome.stderr.contains(expected),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(
+        kubectl.get(V1, "web").await["spec"]["operation"]["completion"],
+        "Poll"
+    );
+}
+
+#[tokio::test]
+async fn a_deletion_while_the_operation_runs_is_warned_of() {
+    let kubectl = Kubectl::in_namespace(operator().await, "running").await;
+    kubectl
+        .ok_with(
+            &["create", "-f", "-"],
+            &v1(
+                "op",
+                json!({"image": "a:1", "operation": {"provider": "p"}}),
+            ),
+        )
+        .await;
+    let patch = r#"{"status":{"operation":{"phase":"Creating","key":"k"}}}"#;
+    kubectl
+        .ok(&[
+            "patch",
+            V1,
+            "op",
+            "--subresource=status",
+            "--type=merge",
+            "--patch",
+            patch,
+        ])
+        .await;
+    let change = r#"{"spec":{"operation":{"provider":"q"}}}"#;
+    let outcome = kubectl
+        .run(&["patch", V1, "op", "--type=merge", "--patch", change])
+        .await;
+    assert!(
+        outcome.success
+            && outcome
+                .stderr
+                .contains("Warning: spec.operation: changed while"),
+        "{}",
+        outcome.stderr
+    );
+    let outcome = kubectl.run(&["delete", V1, "op", "--wait=false"]).await;
+    assert!(
+        outcome.success
+            && outcome
+                .stderr
+                .contains("Warning: deleted while its operation is running"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_is_older_than_a_rule_can_be_changed_repaired_and_deleted() {
+    let kubectl = Kubectl::in_namespace(operator().await, OLD).await;
+    for resource in [V1, V1ALPHA1] {
+        kubectl
+            .ok(&[
+                "label",
+                "--overwrite",
+                resource,
+                "repaired",
+                &format!("by={}", resource.len()),
+            ])
+            .await;
+        kubectl
+            .ok(&["scale", resource, "repaired", "--replicas=0"])
+            .await;
+    }
+    let worse = json!({"spec": {"operation": {"parameters": {"b": "more"}}}}).to_string();
+    let outcome = kubectl
+        .run(&["patch", V1, "repaired", "--type=merge", "--patch", &worse])
+        .await;
+    assert!(
+        !outcome.success
+            && outcome
+                .stderr
+                .contains("spec.operation.parameters: Too long"),
+        "{}",
+        outcome.stderr
+    );
+    let better = json!({"spec": {"operation": {"parameters": {"a": "less"}}}}).to_string();
+    kubectl
+        .ok(&["patch", V1, "repaired", "--type=merge", "--patch", &better])
+        .await;
+    kubectl
+        .ok(&["delete", V1, "deleted", "--timeout=60s"])
+        .await;
+}
+
+#[tokio::test]
+async fn no_write_at_v1alpha1_loses_what_it_has_no_room_to_show_but_a_deletion_goes_through() {
+    let kubectl = Kubectl::in_namespace(operator().await, OLD).await;
+    let status = r#"{"status":{"taskResult":"r"}}"#;
+    for write in [
+        &["label", V1ALPHA1, "crowded", "a=b"][..],
+        &[
+            "patch",
+            V1ALPHA1,
+            "crowded",
+            "--subresource=status",
+            "--type=merge",
+            "--patch",
+            status,
+        ],
+    ] {
+        let outcome = kubectl.run(write).await;
+        assert!(
+            !outcome.success
+                && outcome
+                    .stderr
+                    .contains("a write at v1alpha1 would lose what was too large to show there"),
+            "{write:?}: {}",
+            outcome.stderr
+        );
+    }
+    kubectl.ok(&["label", V1, "crowded", "a=b"]).await;
+    assert_eq!(
+        kubectl.get(V1, "crowded").await["spec"]["operation"]["timeout"],
+        "1.5s"
+    );
+    kubectl
+        .ok(&["delete", V1ALPHA1, "crowded-and-deleted", "--timeout=60s"])
+        .await;
+}
