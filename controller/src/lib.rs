@@ -8,6 +8,7 @@
 //! | [`run`] | the wiring: watches, queue, servers, shutdown |
 //! | [`reconcile`] | one pass over one Task |
 //! | [`cache`] | what the API server holds, as far as the controller has heard |
+//! | [`watched`] | a Task as the watch gives it, also one that does not decode |
 //! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
 //! | [`health`], [`metrics`], [`logging`] | what others see of the process |
@@ -25,5 +26,6 @@ pub mod reconcile;
 pub mod retry;
 pub mod run;
 pub mod triggers;
+pub mod watched;
 
 pub use args::{Args, LogFormat};

@@ -37,6 +37,9 @@ pub mod reason {
     /// The Task's operation failed.
     pub const OPERATION_FAILED: &str = "OperationFailed";
 
+    /// The Task cannot be decoded: it is nested too deeply, or was stored under a schema that allowed what this one does not.
+    pub const UNDECODABLE: &str = "Undecodable";
+
     /// A child of an earlier Task of the same name is still being deleted.
     pub const WAITING_FOR_DELETION: &str = "WaitingForDeletion";
 

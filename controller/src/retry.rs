@@ -14,9 +14,9 @@ use std::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
-use crate::reconcile::{
-    Watched,
-    setback::{Setback, SetbackKind},
+use crate::{
+    reconcile::setback::{Setback, SetbackKind},
+    watched::Watched,
 };
 
 /// The wait before the first repetition of what may pass by itself.

@@ -16,7 +16,6 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Config, Resource,
-    core::DeserializeGuard,
     runtime::{
         Controller, WatchStreamExt,
         controller::{self, Action},
@@ -35,9 +34,10 @@ use crate::{
     cache,
     health::{self, Readiness},
     metrics::{self, Metrics},
-    reconcile::{self, Context, Watched, build::labels, observe::Caches},
+    reconcile::{self, Context, build::labels, observe::Caches},
     retry::Retries,
     triggers,
+    watched::Watched,
 };
 
 /// How the controller names itself to the API server.
@@ -93,7 +93,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let (tasks, task_events) = cache::watch(
         api::<Watched>(&client, namespace),
         watcher::Config::default(),
-        trim_watched,
+        Watched::trim,
     );
     let (config_maps, config_map_events) = cache::watch(
         api::<ConfigMap>(&client, namespace),
@@ -165,10 +165,9 @@ struct Shared {
 
 /// One pass, with what is seen of it from outside. The span that `kube` opens around it names the Task.
 async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reconcile::Error> {
-    if let DeserializeGuard(Err(invalid)) = &*watched {
+    if let Watched(Err(undecodable)) = &*watched {
         shared.metrics.undecodable();
-        tracing::error!(error = %invalid, "skipped a Task that cannot be decoded");
-        return Ok(Action::await_change());
+        tracing::error!(error = %undecodable, "skipped a Task that cannot be decoded");
     }
     // A child that is merely not listed yet must not be taken for one that is missing.
     shared.reconcile.caches.synced().await;
@@ -204,12 +203,6 @@ fn forget_if_gone<T, E, Q>(shared: &Shared, ended: Result<T, controller::Error<E
         let mut key = ObjectRef::new(&gone.name);
         key.namespace = gone.namespace;
         shared.reconcile.retries.forget(&key);
-    }
-}
-
-fn trim_watched(watched: &mut Watched) {
-    if let DeserializeGuard(Ok(task)) = watched {
-        reconcile::trim(task);
     }
 }
 

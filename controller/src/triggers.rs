@@ -2,9 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use kube::{Resource, core::DeserializeGuard};
+use kube::Resource;
 
-use crate::reconcile::Watched;
+use crate::watched::Watched;
 
 /// A hash of the parts of a Task that change what a pass does: a change of nothing else makes none.
 ///
@@ -13,10 +13,10 @@ use crate::reconcile::Watched;
 pub fn what_a_pass_depends_on(watched: &Watched) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     let metadata = watched.meta();
+    metadata.generation.hash(&mut hasher);
+    metadata.deletion_timestamp.is_some().hash(&mut hasher);
     match watched {
-        DeserializeGuard(Ok(task)) => {
-            metadata.generation.hash(&mut hasher);
-            metadata.deletion_timestamp.is_some().hash(&mut hasher);
+        Watched(Ok(task)) => {
             let operation = task
                 .status
                 .as_ref()
@@ -25,18 +25,20 @@ pub fn what_a_pass_depends_on(watched: &Watched) -> Option<u64> {
                 .and_then(|operation| operation.phase)
                 .hash(&mut hasher);
         }
-        DeserializeGuard(Err(_)) => metadata.resource_version.hash(&mut hasher),
+        Watched(Err(undecodable)) => undecodable.error.hash(&mut hasher),
     }
     Some(hasher.finish())
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::error_boundary::InvalidObject;
     use task_api_v1::{OperationPhase, Task, TaskPhase, TaskStatus};
 
     use super::*;
-    use crate::fixtures::{at, task};
+    use crate::{
+        fixtures::{at, task},
+        watched::Undecodable,
+    };
 
     /// Whether a pass is made when this is done to a Task.
     fn makes_a_pass(edit: impl FnOnce(&mut Task)) -> bool {
@@ -44,7 +46,7 @@ mod tests {
         let mut after = before.clone();
         after.metadata.resource_version = Some("2".to_owned());
         edit(&mut after);
-        let hash = |task| what_a_pass_depends_on(&DeserializeGuard(Ok(task)));
+        let hash = |task| what_a_pass_depends_on(&Watched(Ok(task)));
         hash(before) != hash(after)
     }
 
@@ -76,15 +78,20 @@ mod tests {
     }
 
     #[test]
-    fn every_change_of_a_task_that_cannot_be_decoded_is_looked_at() {
-        let undecodable = |version: &str| {
+    fn a_task_that_cannot_be_decoded_makes_a_pass_once_until_its_spec_or_the_reason_changes() {
+        let undecodable = |generation: i64, version: &str, error: &str| {
             let mut metadata = task("web").build().metadata;
+            metadata.generation = Some(generation);
             metadata.resource_version = Some(version.to_owned());
-            what_a_pass_depends_on(&DeserializeGuard(Err(InvalidObject {
-                error: "no".to_owned(),
+            what_a_pass_depends_on(&Watched(Err(Box::new(Undecodable {
+                error: error.to_owned(),
                 metadata,
-            })))
+                status: None,
+            }))))
         };
-        assert_ne!(undecodable("1"), undecodable("2"));
+        let before = undecodable(1, "1", "no");
+        assert_eq!(undecodable(1, "2", "no"), before);
+        assert_ne!(undecodable(2, "2", "no"), before);
+        assert_ne!(undecodable(1, "2", "also no"), before);
     }
 }

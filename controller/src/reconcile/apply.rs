@@ -160,7 +160,7 @@ where
                 source: kube::Error::Api(status),
                 ..
             }) if status.code == 409 => {
-                observed = Child::of(task, read(&api, desired).await?.map(Arc::new));
+                observed = Child::of(&task.metadata, read(&api, desired).await?.map(Arc::new));
             }
             Err(error) => return Err(error),
         }

@@ -15,17 +15,19 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, Resource,
     api::{Patch, PatchParams},
-    core::DeserializeGuard,
     runtime::{controller::Action, reflector::ObjectRef},
 };
 use serde_json::json;
 use task_api_v1::{Task, TaskPhase, names::FIELD_MANAGER};
 
-use crate::retry::{Attempt, Retries};
+use crate::{
+    retry::{Attempt, Retries},
+    watched::{Undecodable, Watched},
+};
 use setback::{Setback, SetbackKind};
 use status::OwnStatus;
 use verdict::Finding;
@@ -40,9 +42,6 @@ pub mod verdict;
 
 #[cfg(test)]
 mod scenarios;
-
-/// A Task as the watch gives it: decoded, or the reason why it could not be.
-pub type Watched = DeserializeGuard<Task>;
 
 /// What every pass needs.
 pub struct Context {
@@ -86,8 +85,8 @@ pub struct Outcome {
 /// Brings the children and the status of one Task to what they should be.
 ///
 /// Safe to repeat at any point: the names of the children are fixed, so that a pass that was cut off is
-/// simply made again. A Task that is being deleted is left to the garbage collector, and one that cannot
-/// be decoded to whoever wrote it.
+/// simply made again. A Task that is being deleted is left to the garbage collector. Of one that cannot
+/// be decoded only the status is written, which says so.
 ///
 /// # Errors
 /// See [`Error`]; the pass is to be repeated after [`retry_after`].
@@ -96,12 +95,13 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     let Some(newest) = context.caches.tasks.get(&key) else {
         return Ok(Outcome::NOTHING);
     };
-    let DeserializeGuard(Ok(task)) = &*newest else {
-        return Ok(Outcome::NOTHING);
-    };
-    if task.metadata.deletion_timestamp.is_some() {
+    if newest.meta().deletion_timestamp.is_some() {
         return Ok(Outcome::NOTHING);
     }
+    let task = match &newest.0 {
+        Ok(task) => task,
+        Err(undecodable) => return skipped(context, &key, undecodable).await,
+    };
     if let Some(finding) = verdict::operation_gate(task) {
         return settled(context, &key, task, finding).await;
     }
@@ -131,6 +131,32 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
             Err(error.into())
         }
     }
+}
+
+/// Ends a pass over a Task that cannot be decoded: until somebody changes it there is nothing to do.
+async fn skipped(
+    context: &Context,
+    key: &ObjectRef<Watched>,
+    task: &Undecodable,
+) -> Result<Outcome, Error> {
+    let verdict = verdict::undecodable(&task.error);
+    // A status that is not known cannot be compared, and would be written again after each change of it.
+    if let Some(current) = &task.status {
+        let deployment = observe::deployment(&task.metadata, &context.caches);
+        let next = status::next(
+            &task.metadata,
+            Some(current),
+            &verdict,
+            deployment.as_deref(),
+            now(),
+        );
+        write(context, &task.metadata, next).await?;
+    }
+    context.retries.forget(key);
+    Ok(Outcome {
+        phase: Some(verdict.phase),
+        action: Action::await_change(),
+    })
 }
 
 /// Ends a pass in which nothing failed, unless the status cannot be written.
@@ -174,43 +200,49 @@ async fn write_status(
     finding: Finding<'_>,
 ) -> Result<TaskPhase, Error> {
     let (phase, change) = status::change(task, finding, now());
-    if let Some(next) = change {
-        let written = patch_status(&context.client, task, &next).await?;
-        context.caches.tasks.wrote(DeserializeGuard(Ok(written)));
-        tracing::info!(?phase, "status written");
-    }
+    write(context, &task.metadata, change).await?;
     Ok(phase)
 }
 
-async fn patch_status(client: &Client, task: &Task, next: &OwnStatus) -> Result<Task, Error> {
-    let api: Api<Task> = Api::namespaced(client.clone(), &task.namespace().unwrap_or_default());
+/// Writes into the Task that has this metadata what its status should be, if that is not what it is.
+async fn write(
+    context: &Context,
+    task: &ObjectMeta,
+    change: Option<OwnStatus>,
+) -> Result<(), Error> {
+    let Some(next) = change else {
+        return Ok(());
+    };
+    let written = patch_status(&context.client, task, &next).await?;
+    context.caches.tasks.wrote(written);
+    tracing::info!(phase = ?next.phase, "status written");
+    Ok(())
+}
+
+async fn patch_status(
+    client: &Client,
+    task: &ObjectMeta,
+    next: &OwnStatus,
+) -> Result<Watched, Error> {
+    let namespace = task.namespace.as_deref().unwrap_or_default();
+    let api: Api<Watched> = Api::namespaced(client.clone(), namespace);
     // Server-side apply owns the conditions one by one, so that those of the operation stay.
     let patch = Patch::Apply(json!({
         "apiVersion": Task::api_version(&()),
         "kind": Task::kind(&()),
         // Not to a later Task of the same name.
-        "metadata": { "uid": task.metadata.uid },
+        "metadata": { "uid": task.uid },
         "status": next,
     }));
     let params = PatchParams::apply(FIELD_MANAGER).force();
-    let name = task.name_any();
-    let request = api.patch_status(&name, &params, &patch);
+    let name = task.name.as_deref().unwrap_or_default();
+    let request = api.patch_status(name, &params, &patch);
     let mut written = tokio::time::timeout(apply::REQUEST_TIMEOUT, request)
         .await
         .map_err(|_| Error::StatusTimeout)?
         .map_err(Error::Status)?;
-    trim(&mut written);
+    written.trim();
     Ok(written)
-}
-
-/// Drops from a Task what the reconciler never looks at.
-pub fn trim(task: &mut Task) {
-    task.metadata.managed_fields = None;
-    task.metadata.labels = None;
-    task.metadata.annotations = None;
-    if let Some(operation) = &mut task.spec.operation {
-        operation.parameters = None;
-    }
 }
 
 /// The time in whole seconds, which is how Kubernetes keeps it.

@@ -7,21 +7,21 @@ use k8s_openapi::{
         apps::v1::Deployment,
         core::v1::{ConfigMap, Service},
     },
-    apimachinery::pkg::apis::meta::v1::OwnerReference,
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
-use kube::{Resource, ResourceExt, core::DeserializeGuard, runtime::reflector::ObjectRef};
+use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
 use task_api_v1::{
     Task,
     names::{GROUP, KIND},
 };
 
 use super::build::Children;
-use crate::cache::Cache;
+use crate::{cache::Cache, watched::Watched};
 
 /// The caches that the controller decides from.
 pub struct Caches {
     /// All Tasks, also those that cannot be decoded.
-    pub tasks: Arc<Cache<DeserializeGuard<Task>>>,
+    pub tasks: Arc<Cache<Watched>>,
     /// The ConfigMaps that carry the controller's label.
     pub config_maps: Arc<Cache<ConfigMap>>,
     /// The Services that carry the controller's label.
@@ -63,6 +63,13 @@ pub enum Child<K> {
     Foreign(Option<String>),
 }
 
+/// The Deployment of the Task that has this metadata, whatever that Task asks for.
+pub fn deployment(task: &ObjectMeta, caches: &Caches) -> Option<Arc<Deployment>> {
+    let mut key = ObjectRef::new(task.name.as_deref()?);
+    key.namespace = task.namespace.clone();
+    Child::of(task, caches.deployments.get(&key)).ours()
+}
+
 /// Finds the children of `task`.
 pub fn observe(task: &Task, children: &Children, caches: &Caches) -> Observed {
     Observed {
@@ -76,7 +83,7 @@ fn find<K>(task: &Task, desired: &K, cache: &Cache<K>) -> Child<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    Child::of(task, cache.get(&ObjectRef::from_obj(desired)))
+    Child::of(&task.metadata, cache.get(&ObjectRef::from_obj(desired)))
 }
 
 impl<K: Resource> Child<K> {
@@ -88,13 +95,13 @@ impl<K: Resource> Child<K> {
         }
     }
 
-    /// Judges the object that stands under the name of a child of `task`.
-    pub fn of(task: &Task, found: Option<Arc<K>>) -> Self {
+    /// Judges the object that stands under the name of a child of the Task that has this metadata.
+    pub fn of(task: &ObjectMeta, found: Option<Arc<K>>) -> Self {
         let Some(object) = found else {
             return Self::Absent;
         };
         match controller(&*object) {
-            Some(owner) if Some(&owner.uid) == task.metadata.uid.as_ref() => {
+            Some(owner) if Some(&owner.uid) == task.uid.as_ref() => {
                 if object.meta().deletion_timestamp.is_some() {
                     Self::Leaving
                 } else {
@@ -116,9 +123,9 @@ fn controller(object: &impl Resource) -> Option<&OwnerReference> {
         .find(|owner| owner.controller == Some(true))
 }
 
-fn is_namesake(owner: &OwnerReference, task: &Task) -> bool {
+fn is_namesake(owner: &OwnerReference, task: &ObjectMeta) -> bool {
     let group = owner.api_version.split('/').next();
-    owner.kind == KIND && group == Some(GROUP) && Some(&owner.name) == task.metadata.name.as_ref()
+    owner.kind == KIND && group == Some(GROUP) && Some(&owner.name) == task.name.as_ref()
 }
 
 #[cfg(test)]
@@ -130,7 +137,7 @@ mod tests {
         let task = task("web").build();
         let mut child = deployment(&task);
         edit(&mut child);
-        Child::of(&task, Some(Arc::new(child)))
+        Child::of(&task.metadata, Some(Arc::new(child)))
     }
 
     fn owner(child: &mut Deployment) -> &mut OwnerReference {

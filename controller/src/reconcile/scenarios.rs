@@ -5,7 +5,11 @@ use std::sync::{Arc, Mutex};
 use axum::http::{Request, Response};
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Service;
-use kube::{Client, client::Body, core::DeserializeGuard};
+use kube::{
+    Client,
+    client::Body,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
 use serde_json::{Value, json};
 use task_api_v1::Task;
 
@@ -14,6 +18,7 @@ use crate::{
     cache::Cache,
     fixtures::{rolled_out, stored, task},
     retry::{FIRST_WAIT_PASSING, Retries},
+    watched::Watched,
 };
 
 /// What the API server does beside storing what it is sent.
@@ -131,7 +136,7 @@ fn controller(scenario: Scenario, task: &Task) -> (Context, Log) {
     let context = Context {
         client,
         caches: Caches {
-            tasks: Cache::of([DeserializeGuard(Ok(task.clone()))]),
+            tasks: Cache::of([Watched(Ok(task.clone()))]),
             config_maps: Cache::of([]),
             services: Cache::of([]),
             deployments: Cache::of([]),
@@ -142,7 +147,7 @@ fn controller(scenario: Scenario, task: &Task) -> (Context, Log) {
 }
 
 async fn pass(context: &Context, task: &Task) -> Result<Outcome, Error> {
-    reconcile(&DeserializeGuard(Ok(task.clone())), context).await
+    reconcile(&Watched(Ok(task.clone())), context).await
 }
 
 fn taken(log: &Log) -> Vec<String> {
@@ -263,7 +268,7 @@ async fn a_status_that_cannot_be_written_fails_the_pass_but_not_the_children() {
 async fn a_status_that_cannot_be_written_is_tried_again_later_each_time() {
     for task in [task("web").build(), task("web").needs_operation().build()] {
         let (context, _) = controller(Scenario::StatusFails, &task);
-        let watched = DeserializeGuard(Ok(task.clone()));
+        let watched = Watched(Ok(task.clone()));
         let mut waits = Vec::new();
         for _ in 0..5 {
             pass(&context, &task).await.unwrap_err();
@@ -298,4 +303,41 @@ async fn a_task_whose_operation_has_not_succeeded_gets_no_children() {
     let (context, log) = controller(Scenario::Healthy, &task);
     pass(&context, &task).await.unwrap();
     assert_eq!(taken(&log), ["PATCH tasks if same"]);
+}
+
+/// A Task that the schema admits and that cannot be decoded, and its text as the API server has it.
+fn undecodable() -> (Task, Watched) {
+    let mut task = task("web").needs_operation().build();
+    let deep = (0..130).fold(json!(1), |inner, _| json!([inner]));
+    task.spec.operation.as_mut().unwrap().parameters =
+        Some([("a".to_owned(), deep)].into_iter().collect());
+    let watched = serde_json::from_str(&json!(task).to_string()).unwrap();
+    (task, watched)
+}
+
+#[tokio::test]
+async fn a_task_that_cannot_be_decoded_is_told_so_once_and_its_children_are_left_alone() {
+    let (task, watched) = undecodable();
+    let (mut context, log) = controller(Scenario::Healthy, &task);
+    context.caches.tasks = Cache::of([watched.clone()]);
+    let outcome = reconcile(&watched, &context).await.unwrap();
+    assert_eq!(outcome.action, Action::await_change());
+    assert_eq!(taken(&log), ["PATCH tasks if same"]);
+    let written = context.caches.tasks.get(&ObjectRef::from_obj(&watched));
+    let Watched(Err(written)) = &*written.unwrap() else {
+        panic!("decoded");
+    };
+    let status = written.status.clone().unwrap();
+    let stalled = &status.conditions.unwrap()[2];
+    assert_eq!(
+        (stalled.type_.as_str(), stalled.status.as_str()),
+        ("Stalled", "True")
+    );
+    assert!(
+        stalled.message.contains("recursion limit exceeded"),
+        "{}",
+        stalled.message
+    );
+    reconcile(&watched, &context).await.unwrap();
+    assert_eq!(taken(&log), [""; 0]);
 }

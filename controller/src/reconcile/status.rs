@@ -3,8 +3,10 @@
 //! The reconciler owns only the fields of [`OwnStatus`] and, in the list of conditions, only those
 //! of type `Ready`, `Reconciling` and `Stalled`. The rest of the status belongs to the operation.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kube::ResourceExt;
+use k8s_openapi::{
+    api::apps::v1::Deployment,
+    apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time},
+};
 use serde::Serialize;
 use task_api_v1::{Task, TaskPhase, TaskStatus, names::condition};
 
@@ -47,27 +49,48 @@ const CONDITIONS: [(&str, State); 3] = [
 /// changed. `now` has whole seconds, since no more are stored.
 pub fn change(task: &Task, finding: Finding<'_>, now: Time) -> (TaskPhase, Option<OwnStatus>) {
     let verdict = verdict::judge(task, finding);
-    let current = task.status.as_ref().map(own);
+    let deployment = finding.deployment();
+    let next = next(
+        &task.metadata,
+        task.status.as_ref(),
+        &verdict,
+        deployment,
+        now,
+    );
+    (verdict.phase, next)
+}
+
+/// The same for the Task that has this metadata and this status, whatever its spec.
+pub fn next(
+    task: &ObjectMeta,
+    current: Option<&TaskStatus>,
+    verdict: &Verdict,
+    deployment: Option<&Deployment>,
+    now: Time,
+) -> Option<OwnStatus> {
+    let current = current.map(own);
     let current = current.as_ref();
 
     let mut next = OwnStatus {
-        observed_generation: task.metadata.generation,
+        observed_generation: task.generation,
         phase: Some(verdict.phase),
-        replicas: Some(verdict::pods(finding.deployment())),
-        available_replicas: Some(verdict::available(finding.deployment())),
-        selector: Some(labels::selector_text(&task.name_any())),
+        replicas: Some(verdict::pods(deployment)),
+        available_replicas: Some(verdict::available(deployment)),
+        selector: Some(labels::selector_text(
+            task.name.as_deref().unwrap_or_default(),
+        )),
         last_update_time: current.and_then(|current| current.last_update_time.clone()),
-        conditions: conditions(task, &verdict, current, &now),
+        conditions: conditions(task.generation, verdict, current, &now),
     };
     if current == Some(&next) {
-        return (verdict.phase, None);
+        return None;
     }
     next.last_update_time = Some(now);
-    (verdict.phase, Some(next))
+    Some(next)
 }
 
 fn conditions(
-    task: &Task,
+    generation: Option<i64>,
     verdict: &Verdict,
     current: Option<&OwnStatus>,
     now: &Time,
@@ -90,7 +113,7 @@ fn conditions(
                 status: status.to_owned(),
                 reason: verdict.reason.clone(),
                 message: verdict.message.clone(),
-                observed_generation: task.metadata.generation,
+                observed_generation: generation,
                 last_transition_time: since.clone(),
             }
         })
@@ -120,8 +143,6 @@ fn own(status: &TaskStatus) -> OwnStatus {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::apps::v1::Deployment;
-
     use super::*;
     use crate::fixtures::{at, deployment, rolled_out, task};
 

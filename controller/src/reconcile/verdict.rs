@@ -103,6 +103,17 @@ pub fn judge(task: &Task, finding: Finding<'_>) -> Verdict {
     }
 }
 
+/// Judges a Task that does not decode, for this reason. Its workload, if there is one, is left as it is.
+pub fn undecodable(error: &str) -> Verdict {
+    let message = format!("the Task cannot be decoded and is left alone: {error}");
+    verdict(
+        TaskPhase::Failed,
+        State::Stalled,
+        reason::UNDECODABLE,
+        &message,
+    )
+}
+
 fn judge_setback(setback: &Setback, deployment: Option<&Deployment>) -> Verdict {
     let (phase, state) = match setback.kind {
         SetbackKind::Lasting => (TaskPhase::Failed, State::Stalled),
