@@ -14,12 +14,19 @@ use nix::{
     unistd::Pid,
 };
 
+use crate::say;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
     Executables(#[from] BuildError),
     #[error("cannot use {}", path.display())]
     Io { path: PathBuf, source: io::Error },
+    #[error(
+        "{} holds files and was not made by `cargo xtask up`: nothing was done",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
     #[error("another supervisor already runs")]
     Taken,
     #[error(
@@ -31,7 +38,7 @@ pub(crate) enum Error {
     Signal { pid: i32, source: io::Error },
 }
 
-/// The state folder: by default one for each target folder of cargo.
+/// The state folder: by default one for each target folder of cargo. How it comes and goes: `turn.rs`.
 ///
 /// Its owner is the process that holds the lock on its file `supervisor.lock`. The system lets go of a lock
 /// when its holder ends, however it ends, so what the lock says is always true, which a file with
@@ -40,6 +47,7 @@ pub(crate) enum Error {
 pub(crate) struct ClusterDir {
     root: PathBuf,
     executables: PathBuf,
+    is_default: bool,
 }
 
 impl ClusterDir {
@@ -47,10 +55,24 @@ impl ClusterDir {
     pub(crate) fn new(root: Option<PathBuf>) -> Result<Self, Error> {
         let executables = local_operator::executables()?;
         let target = executables.parent().unwrap_or(&executables);
+        let is_default = root.is_none();
         let root = root.unwrap_or_else(|| target.join("local-cluster"));
         // Other programs are told paths in it, wherever they run.
         let root = path::absolute(&root).map_err(|source| Error::Io { path: root, source })?;
-        Ok(Self { root, executables })
+        Ok(Self {
+            root,
+            executables,
+            is_default,
+        })
+    }
+
+    /// The command that stops what runs here.
+    pub(crate) fn stop_command(&self) -> String {
+        if self.is_default {
+            "make down".to_owned()
+        } else {
+            format!("cargo xtask down --state-dir {}", say::quoted(&self.root))
+        }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -100,41 +122,6 @@ impl ClusterDir {
 
     fn supervisor_lock(&self) -> PathBuf {
         self.root.join("supervisor.lock")
-    }
-
-    /// Waits until no other `up` or `down` runs; until the file is dropped.
-    pub(crate) fn turn(&self) -> Result<File, Error> {
-        // Beside the folder, since `down` removes the folder.
-        let path = self.root.with_extension("lock");
-        let locked = path
-            .parent()
-            .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| File::create(&path))
-            .and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|source| Error::Io { path, source })
-    }
-
-    /// Removes what a supervisor that is gone left, and makes the folder anew.
-    pub(crate) fn reset(&self) -> Result<(), Error> {
-        self.remove()?;
-        for folder in [self.root.clone(), self.logs(), self.certificates()] {
-            fs::create_dir_all(&folder).map_err(|source| Error::Io {
-                path: folder,
-                source,
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Removes the folder. Whoever calls it knows that no supervisor runs.
-    pub(crate) fn remove(&self) -> Result<(), Error> {
-        match fs::remove_dir_all(&self.root) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::Io {
-                path: self.root.clone(),
-                source,
-            }),
-            _ => Ok(()),
-        }
     }
 
     /// Makes this process the owner, until the file is dropped.
@@ -225,11 +212,9 @@ mod tests {
 
     fn cluster_dir() -> (tempfile::TempDir, ClusterDir) {
         let dir = tempfile::tempdir().unwrap();
-        let cluster_dir = ClusterDir {
-            root: dir.path().join("cluster"),
-            executables: dir.path().to_owned(),
-        };
-        cluster_dir.reset().unwrap();
+        let cluster_dir = ClusterDir::new(Some(dir.path().join("cluster"))).unwrap();
+        let turn = cluster_dir.make().unwrap();
+        cluster_dir.reset(&turn).unwrap();
         (dir, cluster_dir)
     }
 
@@ -242,11 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn a_state_folder_may_be_asked_for_where_there_is_nothing_yet() {
-        let dir = tempfile::tempdir().unwrap();
-        let cluster_dir = ClusterDir::new(Some(dir.path().join("not/yet"))).unwrap();
-        let _turn = cluster_dir.turn().unwrap();
-        cluster_dir.reset().unwrap();
+    fn the_command_that_stops_it_names_the_folder_as_a_shell_reads_it() {
+        let cluster_dir = ClusterDir::new(Some("/a folder/it's".into())).unwrap();
+        assert_eq!(
+            cluster_dir.stop_command(),
+            r"cargo xtask down --state-dir '/a folder/it'\''s'"
+        );
+        assert_eq!(ClusterDir::new(None).unwrap().stop_command(), "make down");
     }
 
     #[test]

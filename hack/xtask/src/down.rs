@@ -15,9 +15,12 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// Stops the supervisor, and with it everything that it started, and removes its state.
 pub(crate) async fn down(dir: &ClusterDir) -> Result<(), Error> {
-    let _turn = dir.turn()?;
+    let Some(turn) = dir.find()? else {
+        say::step("nothing runs");
+        return Ok(());
+    };
     let Some(supervisor) = dir.supervisor()? else {
-        dir.remove()?;
+        dir.remove(turn)?;
         say::step("nothing runs");
         return Ok(());
     };
@@ -30,7 +33,7 @@ pub(crate) async fn down(dir: &ClusterDir) -> Result<(), Error> {
         }
         sleep(POLL).await;
     }
-    dir.remove()?;
+    dir.remove(turn)?;
     say::step("stopped");
     Ok(())
 }

@@ -8,6 +8,7 @@ mod samples;
 mod say;
 mod status;
 mod supervise;
+mod turn;
 mod up;
 
 use std::{error::Error, path::PathBuf, process::ExitCode};

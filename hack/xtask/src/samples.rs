@@ -46,9 +46,10 @@ pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<
         kubectl.run(&["get".as_ref(), resource.as_ref()]).await?;
     }
     println!(
-        "\nGo on with:\n  export KUBECONFIG={}\n  {} get tasks\nStop with:\n  make down",
-        status.kubeconfig.display(),
-        status.kubectl.display(),
+        "\nGo on with:\n  export KUBECONFIG={}\n  {} get tasks\nStop with:\n  {}",
+        say::quoted(&status.kubeconfig),
+        say::quoted(&status.kubectl),
+        dir.stop_command(),
     );
     Ok(())
 }

@@ -38,10 +38,10 @@ impl Status {
         fs::rename(&partial, path)
     }
 
-    /// Reads it; `None` until it has been written.
+    /// Reads it; `None` until it has been written, also if that is to happen again because somebody spoiled it.
     pub(crate) fn read(path: &Path) -> io::Result<Option<Self>> {
         match fs::read(path) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(err) => Err(err),
         }
@@ -91,6 +91,8 @@ mod tests {
         assert_eq!(Status::read(&path).unwrap(), None);
         status.write(&path).unwrap();
         assert_eq!(Status::read(&path).unwrap(), Some(status));
+        fs::write(&path, "{").unwrap();
+        assert_eq!(Status::read(&path).unwrap(), None);
     }
 
     #[test]

@@ -92,6 +92,10 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
             _ = rebuilt.recv() => true,
             () = sleep(INTERVAL) => false,
         };
+        if newest {
+            // Who asks waits for a status, and the one that was written may have been spoiled since.
+            told = None;
+        }
         for component in control_plane.ended()? {
             eprintln!("{component} ended and is started again");
             control_plane.restart(component).await?;

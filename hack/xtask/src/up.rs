@@ -66,7 +66,7 @@ pub(crate) enum Error {
 
 /// Builds what is missing, starts what does not run, brings what runs up to date, applies the samples and shows them.
 pub(crate) async fn up(dir: &ClusterDir) -> Result<(), Error> {
-    let _turn = dir.turn()?;
+    let turn = dir.make()?;
     say::step("building task-conversion and task-controller");
     local_operator::build(dir.executables()).await?;
     tokio::task::spawn_blocking(Binaries::find_or_build).await??;
@@ -79,7 +79,7 @@ pub(crate) async fn up(dir: &ClusterDir) -> Result<(), Error> {
         }
         None => {
             say::step("starting the local control plane");
-            dir.reset()?;
+            dir.reset(&turn)?;
             Some(start_supervisor(dir)?)
         }
     };
