@@ -1,19 +1,23 @@
 //! Reading the body of a request into memory, within the budget.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::budget::{Budget, Reservation, cost};
 
 /// What a client's word about the length of its body is believed for, in bytes. Beyond it, memory is set aside for at most twice
 /// what has arrived, so that nobody takes the budget from others by a word.
 const BELIEVED: usize = 64 * 1024;
+
+/// How long what is left of a body is thrown away.
+const DISCARD: Duration = Duration::from_secs(10);
 
 /// A body that was read whole, with the memory that is set aside for it and its answer.
 #[derive(Debug)]
@@ -29,7 +33,7 @@ pub(super) enum BodyError {
     TooLarge { limit: usize },
     #[error("other reviews take all the memory: try again")]
     NoRoom,
-    #[error("the body took too long to come")]
+    #[error("the body took too long to come: try again")]
     TooSlow,
     #[error("the body ended before its time")]
     Unreadable(#[source] axum::Error),
@@ -37,8 +41,8 @@ pub(super) enum BodyError {
 
 /// Reads `body`, as long as it has no more than `limit` bytes, there is room for it, and it is there by `deadline`.
 ///
-/// What is left of a body that is refused is read and thrown away for as long: an answer to a client that is still sending would be
-/// lost if the connection were closed under its hands.
+/// What is left of a body that is refused is read and thrown away for a while: an answer to a client that is still sending would be lost
+/// if the connection were closed under its hands.
 pub(super) async fn read(
     mut body: Body,
     limit: usize,
@@ -47,18 +51,18 @@ pub(super) async fn read(
 ) -> Result<Held, BodyError> {
     let read = timeout_at(deadline, collect(&mut body, limit, budget)).await;
     let result = read.unwrap_or(Err(BodyError::TooSlow));
-    if matches!(result, Err(BodyError::TooLarge { .. } | BodyError::NoRoom)) {
-        discard(body, deadline);
+    if result.is_err() {
+        discard(body);
     }
     result
 }
 
-/// Reads the rest of `body` until `deadline`, and throws it away.
-pub(super) fn discard(mut body: Body, deadline: Instant) {
+/// Reads the rest of `body` for 10 s at the most, and throws it away.
+pub(super) fn discard(mut body: Body) {
     if body.is_end_stream() {
         return;
     }
-    tokio::spawn(timeout_at(deadline, async move {
+    tokio::spawn(timeout(DISCARD, async move {
         while let Some(Ok(_)) = body.frame().await {}
     }));
 }
@@ -137,8 +141,8 @@ impl IntoResponse for BodyError {
         let text = format!("{self}\n");
         match self {
             Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, text).into_response(),
-            Self::NoRoom => try_again(text),
-            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, text).into_response(),
+            // Who is slow may be this server: the client is not told that it was itself, as it would not try again.
+            Self::NoRoom | Self::TooSlow => try_again(text),
             Self::Unreadable(_) => (StatusCode::BAD_REQUEST, text).into_response(),
         }
     }
@@ -158,7 +162,6 @@ mod tests {
     use std::convert::Infallible;
     use std::pin::Pin;
     use std::task::{Context, Poll};
-    use std::time::Duration;
 
     use hyper::body::{Frame, SizeHint};
 

@@ -36,9 +36,6 @@ const IDLE: Duration = Duration::from_secs(120);
 /// How long a connection must have been idle to be closed in favour of others that wait for one.
 const IDLE_UNDER_PRESSURE: Duration = Duration::from_secs(5);
 
-/// How long what is left of a late request is thrown away.
-const LATE_BODY: Duration = Duration::from_secs(5);
-
 /// The most memory for what a client sends ahead of being read, and so for the headers of a request, in bytes.
 const BUFFER: usize = 64 * 1024;
 
@@ -125,7 +122,7 @@ impl Connections {
         let version = request.version();
         let request = request.map(Body::new);
         let mut response = if self.is_late(&request) {
-            discard(request.into_body(), Instant::now() + LATE_BODY);
+            discard(request.into_body());
             try_again("this replica is stopping: try another\n")
         } else {
             let _in_flight = self.life.begin();

@@ -84,7 +84,8 @@ async fn answer(client: Client, body: Bytes) -> usize {
                 last_bytes(response.into_body()).await;
                 put_off += 1;
                 sleep(Duration::from_secs(1)).await;
-                sender.ready().await.unwrap();
+                // As the API server does, which does not wait until all is sent to an end.
+                sender = client.connect().await;
             }
             other => panic!("{other}"),
         }
