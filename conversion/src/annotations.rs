@@ -4,11 +4,14 @@ use std::borrow::Cow;
 
 use crate::error::ConvertError;
 use crate::json::{Node, Object, decode, encode, name_is};
-use crate::rest::{OMITTED, Rest};
+use crate::rest::{Broken, OMITTED, Rest};
 use crate::{Event, Events};
 
 /// The most bytes that the API server allows in the keys and values of all annotations of an object together.
 pub const TOTAL_LIMIT: usize = 262_144;
+
+/// The rest's key of what `annotations` was, where that was empty or null before there was a rest.
+const BEFORE: &str = "/metadata/annotations";
 
 /// Takes the two reserved annotations out: gives the rest that `kept` holds, drops `misplaced`, which has no business here.
 ///
@@ -46,7 +49,7 @@ pub(crate) fn take(
     }
     let mut rest = Rest::default();
     if let Some(value) = annotations.take(kept) {
-        match read(&value) {
+        match read(&value, &mut events.may_unfold) {
             Ok(read) => {
                 rest = read;
                 events.push(Event::Restored);
@@ -55,42 +58,51 @@ pub(crate) fn take(
         }
     }
     if annotations.is_empty() {
-        metadata.take("annotations");
+        match rest.entries.remove(BEFORE).as_deref() {
+            Some("{}") => {}
+            Some("null") => metadata.set("annotations", Node::from("null")),
+            _ => {
+                metadata.take("annotations");
+            }
+        }
     }
     Ok(rest)
 }
 
-fn read(value: &Node<'_>) -> Result<Rest, crate::rest::Broken> {
-    let raw = value.string().ok_or(crate::rest::Broken::NotAString)?;
-    Rest::from_annotation(&decode(raw))
+fn read(value: &Node<'_>, may_unfold: &mut u64) -> Result<Rest, Broken> {
+    let raw = value.string().ok_or(Broken::NotAString)?;
+    Rest::from_annotation(&decode(raw), may_unfold)
 }
 
-/// Puts `rest` under `key`. Where the total would grow beyond [`TOTAL_LIMIT`] it is left out, and a mark says so if that fits.
-pub(crate) fn put(root: &mut Object<'_>, key: &str, rest: &Rest, events: &mut Events) {
+/// Puts `rest` under `key`. Where the total would grow beyond [`TOTAL_LIMIT`], or the rest beyond what is read again, it is left
+/// out, and a mark says so if that fits.
+pub(crate) fn put(root: &mut Object<'_>, key: &str, mut rest: Rest, events: &mut Events) {
     if rest.entries.is_empty() {
         return;
     }
     let Some(Node::Object(metadata)) = root.get_mut("metadata") else {
         return;
     };
-    if !matches!(metadata.get("annotations"), Some(Node::Object(_))) {
+    let before = metadata.get("annotations");
+    if before.is_some_and(|before| before.members().is_none_or(|before| before.is_empty())) {
+        let before = before.map(|before| before.text().into_owned());
+        rest.entries
+            .extend(before.map(|text| (BEFORE.to_owned(), text)));
+    }
+    if !matches!(before, Some(Node::Object(_))) {
         metadata.set("annotations", Node::Object(Object::default()));
     }
     let Some(Node::Object(annotations)) = metadata.get_mut("annotations") else {
         return;
     };
     let left = TOTAL_LIMIT.saturating_sub(total(annotations) + key.len());
-    let value = rest.to_annotation();
-    if value.len() <= left {
+    if let Some(value) = rest.to_annotation().filter(|value| value.len() <= left) {
         annotations.push(Cow::Owned(key.to_owned()), Node::from(encode(&value)));
         events.push(Event::Written);
         return;
     }
     events.push(Event::Omitted);
-    let mark = Rest {
-        entries: [(OMITTED.to_owned(), "true".to_owned())].into(),
-    }
-    .to_annotation();
+    let mark = format!("{{\"{OMITTED}\":true}}");
     if mark.len() <= left {
         annotations.push(Cow::Owned(key.to_owned()), Node::from(encode(&mark)));
     } else if annotations.is_empty() {

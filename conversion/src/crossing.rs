@@ -1,129 +1,151 @@
 //! One step between a spoke and the hub: the order in which the parts of the conversion act.
+//!
+//! A *folded* container is one that only one of the two versions has: its fields stand elsewhere in the other, or nowhere. At its
+//! target it comes to be only by what is shown of it; at its source it is *hidden* when the target shows nothing of it, and then rides
+//! in the rest as a whole.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-
+use crate::Events;
 use crate::annotations;
 use crate::error::ConvertError;
-use crate::json::{Node, Object, encode};
+use crate::json::{Member, Node, Object, encode};
 use crate::kind::{Mapping, Place, Spoke};
 use crate::lens::{Crossed, Way};
+use crate::pointer::step_of;
 use crate::rest::Rest;
-use crate::restore::restore;
+use crate::restore::Restore;
+use crate::tree::Tree;
 use crate::unknown::carry;
-use crate::{Event, Events};
 
 pub(crate) struct Crossing<'k> {
     pub(crate) spoke: &'k Spoke,
     pub(crate) way: Way,
 }
 
-impl Crossing<'_> {
+/// A mapped field on its way.
+struct Moving<'k, 'a> {
+    mapping: &'k Mapping,
+    /// Whether the source has it.
+    found: bool,
+    crossed: Crossed<'a>,
+}
+
+impl<'k> Crossing<'k> {
     /// Makes an object of the source's version one of the target's.
     pub(crate) fn run(
         &self,
         root: &mut Object<'_>,
         events: &mut Events,
     ) -> Result<(), ConvertError> {
-        let (source_key, target_key) = self.sort(&self.spoke.hub_key, &self.spoke.key);
-        let (source, target) = self.sort(&self.spoke.hub_tree, &self.spoke.tree);
+        let spoke = self.spoke;
+        let (source_key, target_key) = self.source_and_target(&spoke.hub_key, &spoke.key);
+        let (source, target) = self.source_and_target(&spoke.hub_tree, &spoke.tree);
 
         let mut kept = annotations::take(root, target_key, source_key, events)?;
         let mut rest = Rest::default();
         carry(root, source, target, &kept, &mut rest)?;
         if self.way == Way::Up {
-            self.follow_old_names(root, &mut rest);
+            self.follow_old_names(root);
         }
-        self.drop_impossible(&mut kept, events);
-        let alive = self.cross_fields(root, &mut kept, &mut rest)?;
-        restore(root, target, kept, &mut rest, |pointer| {
-            alive.contains(pointer)
-        });
+        let moving = self.cross_fields(root, &mut kept)?;
+        let alive = self.alive(&moving);
+        self.take_out(root, &moving, &kept, &mut rest);
+        self.put_in(root, moving);
+        let restore = Restore {
+            target,
+            way: self.way,
+            alive: &alive,
+        };
+        restore.run(root, kept, &mut rest, events);
         if self.way == Way::Down {
             self.write_old_names(root);
         }
         root.set("apiVersion", Node::from(encode(target_key)));
-        annotations::put(root, source_key, &rest, events);
+        annotations::put(root, source_key, rest, events);
         Ok(())
     }
 
     /// The hub's and the spoke's thing as the source's and the target's.
-    fn sort<T>(&self, hub: T, spoke: T) -> (T, T) {
+    fn source_and_target<T>(&self, hub: T, spoke: T) -> (T, T) {
         match self.way {
             Way::Down => (hub, spoke),
             Way::Up => (spoke, hub),
         }
     }
 
-    fn from<'m>(&self, mapping: &'m Mapping) -> &'m Place {
-        self.sort(&mapping.hub, &mapping.spoke).0
+    /// Where a mapped field is in the source, and where in the target.
+    fn places<'m>(&self, mapping: &'m Mapping) -> (&'m Place, &'m Place) {
+        self.source_and_target(&mapping.hub, &mapping.spoke)
     }
 
-    fn to<'m>(&self, mapping: &'m Mapping) -> &'m Place {
-        self.sort(&mapping.hub, &mapping.spoke).1
+    /// What becomes of every mapped field.
+    fn cross_fields<'a>(
+        &self,
+        root: &Object<'a>,
+        kept: &mut Rest,
+    ) -> Result<Vec<Moving<'k, 'a>>, ConvertError> {
+        let cross = |mapping: &'k Mapping| {
+            let (_, kept_key) = self.source_and_target(&mapping.hub_rest, &mapping.spoke_rest);
+            let (from, _) = self.places(mapping);
+            let found = find(root, &from.path);
+            let kept = kept.entries.remove(kept_key).map(Node::from);
+            let crossed =
+                mapping
+                    .lens
+                    .cross(self.way, found, kept.as_ref())
+                    .map_err(|unexpected| {
+                        let pointer = from.pointer.clone() + &unexpected.at;
+                        ConvertError::unexpected(pointer, unexpected.expected, unexpected.found)
+                    })?;
+            Ok(Moving {
+                mapping,
+                found: found.is_some(),
+                crossed,
+            })
+        };
+        self.spoke.mappings.iter().map(cross).collect()
     }
 
-    /// Moves every mapped field and takes out what only the source has. Gives the pointers of the containers that exist in one
-    /// version only and of which something is shown in the other.
-    fn cross_fields(
+    /// The pointers of the target's folded containers of which the source has something.
+    fn alive(&self, moving: &[Moving<'_, '_>]) -> Vec<&'k str> {
+        let spoke = self.spoke;
+        let (_, folded) = self.source_and_target(&spoke.hub_folded, &spoke.spoke_folded);
+        let is_alive = |folded: &&Place| {
+            moving
+                .iter()
+                .any(|field| field.found && folded.holds(self.places(field.mapping).1))
+        };
+        folded
+            .iter()
+            .filter(is_alive)
+            .map(|folded| folded.pointer.as_str())
+            .collect()
+    }
+
+    /// Takes out of `root` what does not stand at the same place in the target, and puts into `rest` what the target cannot show.
+    fn take_out(
         &self,
         root: &mut Object<'_>,
-        kept: &mut Rest,
+        moving: &[Moving<'_, '_>],
+        kept: &Rest,
         rest: &mut Rest,
-    ) -> Result<BTreeSet<&str>, ConvertError> {
-        let (source_only, _) = self.sort(&self.spoke.hub_only, &self.spoke.spoke_only);
-        let (source_folded, target_folded) =
-            self.sort(&self.spoke.hub_folded, &self.spoke.spoke_folded);
-
-        let mut crossed = Vec::new();
-        for mapping in &self.spoke.mappings {
-            let found = find(root, &self.from(mapping).path);
-            let result = self.cross_field(mapping, found, kept)?;
-            crossed.push((mapping, found.is_some(), result));
-        }
-
-        // A container that only the target has comes to be only by what the source shows of it.
-        let mut alive = BTreeSet::new();
-        for folded in target_folded {
-            if crossed.iter().any(|(mapping, found, _)| {
-                *found && self.to(mapping).path.starts_with(&folded.path)
-            }) {
-                alive.insert(folded.pointer.as_str());
-            } else {
-                for (mapping, _, crossed) in &mut crossed {
-                    if self.to(mapping).path.starts_with(&folded.path) {
-                        *crossed = Crossed::default();
-                    }
-                }
+    ) {
+        let spoke = self.spoke;
+        let (folded, _) = self.source_and_target(&spoke.hub_folded, &spoke.spoke_folded);
+        let (source, _) = self.source_and_target(&spoke.hub_tree, &spoke.tree);
+        let hidden = self.hidden(root, folded, moving);
+        for container in &hidden {
+            let Some(value) = find(root, &container.path) else {
+                continue;
+            };
+            let fields = source.at(&container.path);
+            if !is_all_known_before(value, fields, kept, container) {
+                let text = value.text().into_owned();
+                rest.entries.insert(container.pointer.clone(), text);
             }
         }
+        let is_hidden = |place: &Place| hidden.iter().any(|container| container.holds(place));
 
-        // One that only the source has, and of which nothing is shown, is kept whole.
-        let mut hidden: Vec<&Place> = Vec::new();
-        for folded in source_folded {
-            let shown = crossed.iter().any(|(mapping, _, crossed)| {
-                self.from(mapping).path.starts_with(&folded.path) && crossed.value.is_some()
-            });
-            if shown {
-                alive.insert(folded.pointer.as_str());
-            } else if let Some(container) = find(root, &folded.path)
-                && !hidden
-                    .iter()
-                    .any(|outer| folded.path.starts_with(&outer.path))
-            {
-                if !is_all_known_before(container, kept, &folded.pointer) {
-                    rest.entries
-                        .insert(folded.pointer.clone(), container.text().into_owned());
-                }
-                hidden.push(folded);
-            }
-        }
-        let is_hidden = |place: &Place| {
-            hidden
-                .iter()
-                .any(|folded| place.path.starts_with(&folded.path))
-        };
-
+        let (source_only, _) = self.source_and_target(&spoke.hub_only, &spoke.spoke_only);
         for place in source_only {
             if let Some(value) = take(root, &place.path)
                 && !is_hidden(place)
@@ -132,86 +154,58 @@ impl Crossing<'_> {
                     .insert(place.pointer.clone(), value.text().into_owned());
             }
         }
-        let mut values = Vec::new();
-        for (mapping, _, Crossed { value, rest: lost }) in crossed {
-            let (from, to) = (self.from(mapping), self.to(mapping));
-            if from.path != to.path || value.is_none() {
+        for field in moving {
+            let (from, to) = self.places(field.mapping);
+            if from.path != to.path || field.crossed.value.is_none() {
                 take(root, &from.path);
             }
-            if let Some(lost) = lost
+            if let Some(lost) = &field.crossed.rest
                 && !is_hidden(from)
             {
-                rest.entries.insert(key(mapping, from), lost);
+                let mapping = field.mapping;
+                let (key, _) = self.source_and_target(&mapping.hub_rest, &mapping.spoke_rest);
+                rest.entries.insert(key.clone(), lost.clone());
             }
-            values.extend(value.map(|value| (to, value)));
         }
-        for folded in source_folded.iter().rev() {
-            let gone = find(root, &folded.path).is_some_and(|left| match left {
+        for container in folded.iter().rev() {
+            let is_empty = |left: &Node<'_>| match left {
                 Node::Object(object) => object.is_empty(),
                 left => left.is_null(),
-            });
-            if gone {
-                take(root, &folded.path);
-            }
-        }
-        for (to, value) in values {
-            put(root, &to.path, value);
-        }
-        Ok(alive)
-    }
-
-    /// Drops what the source could not have kept: a container of the target of which the source would show something, or that could
-    /// not be converted back. Only a hand can have written that, and the object must stay convertible all the same.
-    fn drop_impossible(&self, kept: &mut Rest, events: &mut Events) {
-        let (_, target_folded) = self.sort(&self.spoke.hub_folded, &self.spoke.spoke_folded);
-        let back = match self.way {
-            Way::Down => Way::Up,
-            Way::Up => Way::Down,
-        };
-        for folded in target_folded {
-            let Some(text) = kept.entries.get(&folded.pointer) else {
-                continue;
             };
-            let container = Node::from(text.as_str());
-            let possible = container.is_null() || container.kind() == "object";
-            let members = container.members().map(Cow::into_owned).unwrap_or_default();
-            let hidden = |mapping: &Mapping| {
-                let Some(below) = self.to(mapping).path.strip_prefix(folded.path.as_slice()) else {
-                    return true;
-                };
-                let value = find(&members, below);
-                mapping
-                    .lens
-                    .cross(back, value, None)
-                    .is_ok_and(|crossed| crossed.value.is_none())
-            };
-            if !possible || !self.spoke.mappings.iter().all(hidden) {
-                kept.entries.remove(&folded.pointer);
-                events.push(Event::Broken(format!(
-                    "{} cannot have been kept",
-                    folded.pointer
-                )));
+            if find(root, &container.path).is_some_and(is_empty) {
+                take(root, &container.path);
             }
         }
     }
 
-    fn cross_field<'a>(
+    /// The source's folded containers of which the target shows nothing; of those inside each other, the outermost.
+    fn hidden(
         &self,
-        mapping: &Mapping,
-        found: Option<&Node<'a>>,
-        kept: &mut Rest,
-    ) -> Result<Crossed<'a>, ConvertError> {
-        let kept = kept
-            .entries
-            .remove(&key(mapping, self.to(mapping)))
-            .map(Node::from);
-        mapping
-            .lens
-            .cross(self.way, found, kept.as_ref())
-            .map_err(|unexpected| {
-                let pointer = self.from(mapping).pointer.clone() + &unexpected.at;
-                ConvertError::unexpected(pointer, unexpected.expected, unexpected.found)
-            })
+        root: &Object<'_>,
+        folded: &'k [Place],
+        moving: &[Moving<'_, '_>],
+    ) -> Vec<&'k Place> {
+        let mut hidden: Vec<&Place> = Vec::new();
+        for container in folded {
+            let shows = |field: &Moving<'_, '_>| {
+                field.crossed.value.is_some() && container.holds(self.places(field.mapping).0)
+            };
+            if !moving.iter().any(shows)
+                && find(root, &container.path).is_some()
+                && !hidden.iter().any(|outer| outer.holds(container))
+            {
+                hidden.push(container);
+            }
+        }
+        hidden
+    }
+
+    fn put_in<'a>(&self, root: &mut Object<'a>, moving: Vec<Moving<'_, 'a>>) {
+        for field in moving {
+            if let Some(value) = field.crossed.value {
+                put(root, &self.places(field.mapping).1.path, value);
+            }
+        }
     }
 
     fn write_old_names(&self, root: &mut Object<'_>) {
@@ -223,7 +217,8 @@ impl Crossing<'_> {
         }
     }
 
-    fn follow_old_names(&self, root: &mut Object<'_>, rest: &mut Rest) {
+    /// Lets an old name that an old client has changed win over the newer one, and takes the old names out.
+    fn follow_old_names(&self, root: &mut Object<'_>) {
         for renamed in &self.spoke.old_names {
             let Some(old) = find(root, &renamed.spoke.path) else {
                 continue;
@@ -233,37 +228,33 @@ impl Crossing<'_> {
                 .and_then(|new| renamed.lens.older(new))
                 .map(Node::from);
             let agrees = given.is_some_and(|given| renamed.lens.agree(old, &given));
-            if !silent && !agrees {
-                match renamed.lens.newer(old) {
-                    Some(new) => put(root, &renamed.hub.path, Node::from(new)),
-                    None => {
-                        rest.entries
-                            .insert(renamed.spoke.pointer.clone(), old.text().into_owned());
-                    }
-                }
+            if !silent
+                && !agrees
+                && let Some(new) = renamed.lens.newer(old)
+            {
+                put(root, &renamed.hub.path, Node::from(new));
             }
             take(root, &renamed.spoke.path);
         }
     }
 }
 
-/// The key of a mapped field's rest.
-fn key(mapping: &Mapping, owner: &Place) -> String {
-    match mapping.lens.label() {
-        Some(label) => format!("{label}:{}", owner.pointer),
-        None => owner.pointer.clone(),
-    }
-}
-
-/// Whether a container has members, and each was the target's own before.
-fn is_all_known_before(container: &Node<'_>, kept: &Rest, pointer: &str) -> bool {
-    match container {
-        Node::Object(object) => {
-            let known = |key: &str| kept.entries.contains_key(&format!("{pointer}/{key}"));
-            !object.is_empty() && object.members().iter().all(|member| known(&member.key))
-        }
-        _ => false,
-    }
+/// Whether a container has members, and each was the target's own before: one that the source does not know, and `kept` does.
+fn is_all_known_before(
+    container: &Node<'_>,
+    fields: Option<&Tree>,
+    kept: &Rest,
+    place: &Place,
+) -> bool {
+    let Node::Object(object) = container else {
+        return false;
+    };
+    let is_known_before = |member: &Member<'_>| {
+        let pointer = || format!("{}/{}", place.pointer, step_of(&member.key));
+        fields.is_none_or(|fields| fields.child(&member.key).is_none())
+            && kept.entries.contains_key(&pointer())
+    };
+    !object.is_empty() && object.members().iter().all(is_known_before)
 }
 
 fn find<'n, 'a>(root: &'n Object<'a>, path: &[&str]) -> Option<&'n Node<'a>> {

@@ -1,11 +1,12 @@
 //! What a table of fields is written in: one [`Field`] a line says how a field of a spoke stands to the hub.
 
+use crate::json::Node;
 use crate::lens::{Lens, OldName};
 
 /// One line of a spoke's table.
 ///
-/// Paths are written `spec.operation.timeout`; an item of a list is reached through the members that tell it from its siblings:
-/// `status.conditions[type].reason`. Every leaf of both schemas has a line, which is how a field that nobody knows is noticed.
+/// Paths are written `spec.operation.timeout`. Every leaf of both schemas has a line, or stands below one that says [`same`], which
+/// is how a field that nobody knows is noticed.
 #[derive(Clone, Copy)]
 pub struct Field {
     /// The hub's path; empty for a field that only the spoke has.
@@ -15,6 +16,9 @@ pub struct Field {
     pub(crate) role: Role,
 }
 
+/// Whether a version's schema admits a value.
+pub type Admits = fn(&Node<'_>) -> bool;
+
 /// How the two values stand to each other.
 #[derive(Clone, Copy)]
 pub(crate) enum Role {
@@ -23,12 +27,12 @@ pub(crate) enum Role {
     /// The same value at another path, or another form of it.
     Mapped(&'static dyn Lens),
     /// One version has it, the other has nothing like it.
-    Only,
+    Only(Admits),
     /// The spoke shows under an old name, too, what both have at the hub's path.
     OldName(&'static dyn OldName),
 }
 
-/// The same field in both versions.
+/// The same field in both versions, whole: nothing in it is looked at, and nothing of it is ever in a rest.
 pub const fn same(path: &'static str) -> Field {
     Field {
         hub: path,
@@ -47,20 +51,22 @@ pub const fn mapped(hub: &'static str, spoke: &'static str, lens: &'static dyn L
 }
 
 /// A field that the spoke cannot show: it rides in the rest.
-pub const fn hub_only(hub: &'static str) -> Field {
+///
+/// A rest is an annotation, which anybody may write: only a value that `admits` takes is believed to have been there.
+pub const fn hub_only(hub: &'static str, admits: Admits) -> Field {
     Field {
         hub,
         spoke: "",
-        role: Role::Only,
+        role: Role::Only(admits),
     }
 }
 
-/// A field that the hub cannot show: it rides in the rest.
-pub const fn spoke_only(spoke: &'static str) -> Field {
+/// A field that the hub cannot show: it rides in the rest, as with [`hub_only`].
+pub const fn spoke_only(spoke: &'static str, admits: Admits) -> Field {
     Field {
         hub: "",
         spoke,
-        role: Role::Only,
+        role: Role::Only(admits),
     }
 }
 
@@ -73,38 +79,5 @@ pub const fn old_name(hub: &'static str, spoke: &'static str, lens: &'static dyn
         hub,
         spoke,
         role: Role::OldName(lens),
-    }
-}
-
-/// One step of a path: a member's name and, for a list whose items are reached through it, the members that identify an item.
-pub(crate) type Step = (&'static str, &'static [&'static str]);
-
-/// The steps of a path. The keys of a list are leaked: tables are built once in the life of a process.
-pub(crate) fn steps(path: &'static str) -> Vec<Step> {
-    let step =
-        |step: &'static str| match step.strip_suffix(']').and_then(|step| step.split_once('[')) {
-            Some((name, keys)) => (name, &*keys.split(',').collect::<Vec<_>>().leak()),
-            None => (step, &[][..]),
-        };
-    path.split('.')
-        .filter(|step| !step.is_empty())
-        .map(step)
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_taken_apart_into_steps() {
-        assert_eq!(
-            steps("status.conditions[type].reason"),
-            [
-                ("status", &[][..]),
-                ("conditions", &["type"][..]),
-                ("reason", &[][..])
-            ]
-        );
     }
 }

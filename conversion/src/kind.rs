@@ -1,12 +1,14 @@
 //! A kind with its versions, and the conversion of one object between any two of them.
 
+use std::borrow::Cow;
+
 use crate::Events;
 use crate::crossing::Crossing;
 use crate::error::ConvertError;
-use crate::field::{Field, Role, Step, steps};
+use crate::field::{Field, Role};
 use crate::json::{Malformed, Node, Object, Scanner, decode};
 use crate::lens::{Lens, OldName, Way};
-use crate::tree::{Open, Tree};
+use crate::tree::Tree;
 
 /// A kind of object: its hub version and its spokes.
 ///
@@ -43,6 +45,10 @@ pub(crate) struct Mapping {
     pub(crate) hub: Place,
     pub(crate) spoke: Place,
     pub(crate) lens: &'static dyn Lens,
+    /// The key of what the hub's rest has of this field.
+    pub(crate) hub_rest: String,
+    /// The key of what the spoke's rest has of it.
+    pub(crate) spoke_rest: String,
 }
 
 /// A field that the spoke shows under a second name.
@@ -60,12 +66,7 @@ pub(crate) struct Place {
 
 impl Place {
     fn of(path: &'static str) -> Self {
-        let path_steps: Vec<Step> = steps(path);
-        debug_assert!(
-            path_steps.iter().all(|(_, keys)| keys.is_empty()),
-            "{path}: inside a list only `same` is possible"
-        );
-        Self::at(path_steps.into_iter().map(|(name, _)| name).collect())
+        Self::at(path.split('.').collect())
     }
 
     fn at(path: Vec<&'static str>) -> Self {
@@ -73,6 +74,19 @@ impl Place {
             .iter()
             .fold(String::new(), |pointer, step| pointer + "/" + step);
         Self { path, pointer }
+    }
+
+    /// Whether this is a container of the place, or the place itself.
+    pub(crate) fn holds(&self, place: &Self) -> bool {
+        place.path.starts_with(&self.path)
+    }
+}
+
+/// The key in a rest of what crossing this way loses of the field at `place`.
+fn rest_key(lens: &dyn Lens, way: Way, place: &Place) -> String {
+    match lens.label(way) {
+        Some(label) => format!("{label}:{}", place.pointer),
+        None => place.pointer.clone(),
     }
 }
 
@@ -96,12 +110,14 @@ impl Spoke {
             match field.role {
                 Role::Same => {}
                 Role::Mapped(lens) => spoke.mappings.push(Mapping {
+                    hub_rest: rest_key(lens, Way::Down, &hub()),
+                    spoke_rest: rest_key(lens, Way::Up, &spoke_place()),
                     hub: hub(),
                     spoke: spoke_place(),
                     lens,
                 }),
-                Role::Only if field.spoke.is_empty() => spoke.hub_only.push(hub()),
-                Role::Only => spoke.spoke_only.push(spoke_place()),
+                Role::Only(_) if field.spoke.is_empty() => spoke.hub_only.push(hub()),
+                Role::Only(_) => spoke.spoke_only.push(spoke_place()),
                 Role::OldName(lens) => spoke.old_names.push(Renamed {
                     hub: hub(),
                     spoke: spoke_place(),
@@ -124,21 +140,17 @@ impl Kind {
         hub: &'static str,
         spokes: &[(&'static str, &[Field])],
     ) -> Self {
+        let open = Tree::to_open(spokes.iter().flat_map(|(_, fields)| *fields));
         let spokes: Vec<Spoke> = spokes
             .iter()
             .map(|(version, fields)| Spoke::new(group, hub, version, fields))
             .collect();
-        let open = Tree::to_open(
-            spokes
-                .iter()
-                .flat_map(|spoke| [&spoke.tree, &spoke.hub_tree]),
-        );
         Self {
             group,
             name,
             hub,
-            spokes,
             open,
+            spokes,
         }
     }
 
@@ -183,7 +195,7 @@ impl Kind {
     /// # Errors
     /// When no well-formed value stands there.
     pub fn read<'a>(&self, scanner: &mut Scanner<'a>) -> Result<Node<'a>, Malformed> {
-        Node::read(scanner, Some(Open::all(&self.open)))
+        Node::read(scanner, Some(&self.open))
     }
 
     /// Converts an object that [`Kind::read`] gave, in place, to the version `desired` (of [`Kind::version`]), and gives the version
@@ -208,7 +220,7 @@ impl Kind {
         let kind = text_of(root, "kind")?;
         if kind != self.name {
             return Err(ConvertError::WrongKind {
-                found: kind,
+                found: kind.into_owned(),
                 expected: self.name,
             });
         }
@@ -243,10 +255,10 @@ impl Kind {
     }
 }
 
-fn text_of(root: &Object<'_>, name: &str) -> Result<String, ConvertError> {
+fn text_of<'o>(root: &'o Object<'_>, name: &str) -> Result<Cow<'o, str>, ConvertError> {
     let node = root.get(name);
     match node.and_then(Node::string) {
-        Some(raw) => Ok(decode(raw).into_owned()),
+        Some(raw) => Ok(decode(raw)),
         None => {
             let found = node.map_or("nothing", Node::kind);
             Err(ConvertError::unexpected(

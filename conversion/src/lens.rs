@@ -4,12 +4,15 @@ use crate::json::Node;
 
 /// The two-way view of one field's value.
 ///
-/// Whatever the value of a source is, [`cross`](Lens::cross) there and back again gives the same value; what the target cannot
+/// Whatever value a source's schema admits, [`cross`](Lens::cross) there and back again gives the same value; what the target cannot
 /// show of it comes out as [`Crossed::rest`] and goes in again as `kept`. After an edit of the shown value, the edit wins.
+///
+/// `kept` comes from an annotation, which anybody may write: whatever it holds, what it brings back is a value that the target's
+/// schema admits, provided that the source's schema admits what is shown.
 pub trait Lens: Sync {
-    /// Names the rest among others of the same field, and so must never change; `None` where the rest is the source's value
-    /// itself, which a server that does not know this lens may put back as it stands.
-    fn label(&self) -> Option<&'static str> {
+    /// Names the rest that crossing this way leaves among others of the same field, and so must never change; `None` where the
+    /// rest is the source's value itself, which a server that does not know this lens may put back as it stands.
+    fn label(&self, _way: Way) -> Option<&'static str> {
         None
     }
 
@@ -45,10 +48,17 @@ pub struct Crossed<'a> {
     pub rest: Option<String>,
 }
 
+impl<'a> Crossed<'a> {
+    /// A value that the target can show as it is, or none at all.
+    pub fn whole(value: Option<Node<'a>>) -> Self {
+        Self { value, rest: None }
+    }
+}
+
 /// A value of a kind that the conversion cannot take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpected {
-    /// Where, below the field: empty, or as in `[3].name`.
+    /// Where, below the field: empty, or a JSON Pointer as in `/3/name`.
     pub at: String,
     /// What should stand there.
     pub expected: &'static str,
@@ -77,10 +87,7 @@ impl Lens for Unchanged {
         source: Option<&Node<'a>>,
         _: Option<&Node<'a>>,
     ) -> Result<Crossed<'a>, Unexpected> {
-        Ok(Crossed {
-            value: source.cloned(),
-            rest: None,
-        })
+        Ok(Crossed::whole(source.cloned()))
     }
 }
 
@@ -104,30 +111,19 @@ impl Lens for Forms {
             Way::Down => (self.down, self.up),
             Way::Up => (self.up, self.down),
         };
-        let shown = source.map(|source| source.text());
-        if let Some(kept) = kept
-            && back(kept).is_ok_and(|back| back.as_deref() == shown.as_deref())
-        {
-            return Ok(Crossed {
-                value: Some(kept.clone()),
-                rest: None,
-            });
-        }
-        let Some(source) = source else {
-            return Ok(Crossed::default());
+        let source = match source {
+            Some(source) if !source.is_null() => source,
+            nothing => return Ok(Crossed::whole(nothing.cloned())),
         };
-        if source.is_null() {
-            return Ok(Crossed {
-                value: Some(source.clone()),
-                rest: None,
-            });
+        let shown = source.text();
+        let shows_the_same = |value: &Node<'_>| {
+            back(value).is_ok_and(|back| back.as_deref() == Some(shown.as_ref()))
+        };
+        if let Some(kept) = kept.filter(|kept| shows_the_same(kept)) {
+            return Ok(Crossed::whole(Some(kept.clone())));
         }
         let value = there(source)?.map(Node::from);
-        let back = match &value {
-            Some(value) => back(value)?,
-            None => None,
-        };
-        let rest = (back.as_deref() != shown.as_deref()).then(|| source.text().into_owned());
+        let rest = (!value.as_ref().is_some_and(shows_the_same)).then(|| shown.into_owned());
         Ok(Crossed { value, rest })
     }
 }

@@ -16,6 +16,7 @@ mod field;
 pub mod json;
 mod kind;
 pub mod lens;
+mod pointer;
 pub mod rest;
 mod restore;
 pub mod review;

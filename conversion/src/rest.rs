@@ -24,8 +24,12 @@ pub const OMITTED: &str = "omitted";
 /// Text longer than this many bytes is compressed.
 pub const COMPRESS_OVER: usize = 16 * 1024;
 
-/// A compressed rest that would unfold to more than this many bytes is not one of ours.
-const UNFOLDED_LIMIT: u64 = 16 * 1024 * 1024;
+/// Text longer than this many bytes is no rest: etcd takes no object of this size.
+pub const LIMIT: usize = 1536 * 1024;
+
+/// How deep a value in a rest may nest: it comes to stand below a few levels of its object, and the object below a few of a review,
+/// all of which count for the API server.
+const DEPTH: usize = json::MAX_DEPTH - 10;
 
 /// The rest of one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,22 +47,27 @@ pub enum Broken {
     /// It is neither JSON nor compressed JSON.
     #[error("neither a JSON object nor one compressed by gzip and base64")]
     NotEncoded,
+    /// It unfolds to more than [`LIMIT`], or to more than all rests together may.
+    #[error("it unfolds to more than {0} bytes")]
+    TooLarge(u64),
     /// It is JSON, but no object, or no well-formed one.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
 
 impl Rest {
-    /// Reads the value of an annotation.
+    /// Reads the value of an annotation. What a compressed one unfolds to is taken off `may_unfold`.
     ///
     /// # Errors
-    /// When it was not written by [`Rest::to_annotation`].
-    pub fn from_annotation(value: &str) -> Result<Self, Broken> {
+    /// When it is no JSON object, neither plain nor compressed, or a larger one than is ever written.
+    pub fn from_annotation(value: &str, may_unfold: &mut u64) -> Result<Self, Broken> {
         if value.starts_with('{') {
-            Self::parse(value)
-        } else {
-            Self::parse(&unfold(value).ok_or(Broken::NotEncoded)?)
+            return Self::parse(value);
         }
+        let limit = (*may_unfold).min(LIMIT as u64);
+        let text = unfold(value, limit)?;
+        *may_unfold -= text.len() as u64;
+        Self::parse(&text)
     }
 
     /// Reads the object that `text` is.
@@ -67,7 +76,7 @@ impl Rest {
     /// When it is none.
     pub fn parse(text: &str) -> Result<Self, Broken> {
         let mut entries = BTreeMap::new();
-        let mut scanner = Scanner::new(text);
+        let mut scanner = Scanner::with_depth(text, DEPTH);
         scanner.object(|scanner, key| {
             entries.insert(json::decode(key).into_owned(), scanner.value()?.to_owned());
             Ok::<_, Malformed>(())
@@ -76,24 +85,32 @@ impl Rest {
         Ok(Self { entries })
     }
 
-    /// The value of an annotation, compressed when the text is longer than [`COMPRESS_OVER`].
-    pub fn to_annotation(&self) -> String {
+    /// The value of an annotation, compressed when the text is longer than [`COMPRESS_OVER`]; `None` when it is longer than
+    /// [`LIMIT`] and would not be read again.
+    pub fn to_annotation(&self) -> Option<String> {
         let text = self.to_json();
         if text.len() <= COMPRESS_OVER {
-            text
+            Some(text)
+        } else if text.len() <= LIMIT {
+            fold(&text)
         } else {
-            fold(&text).unwrap_or(text)
+            None
         }
     }
 
     /// This rest as JSON, in the order of the keys.
     pub fn to_json(&self) -> String {
-        let entries: Vec<String> = self
-            .entries
-            .iter()
-            .map(|(key, value)| format!("{}:{value}", json::encode(key)))
-            .collect();
-        format!("{{{}}}", entries.join(","))
+        let mut out = String::from("{");
+        for (key, value) in &self.entries {
+            if out.len() > 1 {
+                out.push(',');
+            }
+            out.push_str(&json::encode(key));
+            out.push(':');
+            out.push_str(value);
+        }
+        out.push('}');
+        out
     }
 }
 
@@ -103,14 +120,17 @@ fn fold(text: &str) -> Option<String> {
     Some(STANDARD.encode(encoder.finish().ok()?))
 }
 
-fn unfold(value: &str) -> Option<String> {
-    let packed = STANDARD.decode(value).ok()?;
+fn unfold(value: &str, limit: u64) -> Result<String, Broken> {
+    let packed = STANDARD.decode(value).map_err(|_| Broken::NotEncoded)?;
     let mut text = String::new();
     GzDecoder::new(packed.as_slice())
-        .take(UNFOLDED_LIMIT)
+        .take(limit + 1)
         .read_to_string(&mut text)
-        .ok()?;
-    Some(text)
+        .map_err(|_| Broken::NotEncoded)?;
+    if text.len() as u64 > limit {
+        return Err(Broken::TooLarge(limit));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -121,18 +141,25 @@ mod tests {
         Rest::parse(text).unwrap()
     }
 
+    fn read(value: &str) -> Result<Rest, Broken> {
+        Rest::from_annotation(value, &mut u64::MAX.clone())
+    }
+
     #[test]
     fn a_small_rest_is_readable_json() {
         let rest = rest(r#"{"/spec/b":[1, 2],"/spec/a":"x"}"#);
-        assert_eq!(rest.to_annotation(), r#"{"/spec/a":"x","/spec/b":[1, 2]}"#);
-        assert_eq!(Rest::from_annotation(&rest.to_annotation()).unwrap(), rest);
+        assert_eq!(
+            rest.to_annotation().as_deref(),
+            Some(r#"{"/spec/a":"x","/spec/b":[1, 2]}"#)
+        );
+        assert_eq!(read(&rest.to_annotation().unwrap()).unwrap(), rest);
     }
 
     #[test]
     fn a_large_rest_is_compressed() {
         let rest = rest(&format!(r#"{{"/spec/a":"{}"}}"#, "x".repeat(COMPRESS_OVER)));
-        assert!(rest.to_annotation().len() < 200);
-        assert_eq!(Rest::from_annotation(&rest.to_annotation()).unwrap(), rest);
+        assert!(rest.to_annotation().unwrap().len() < 200);
+        assert_eq!(read(&rest.to_annotation().unwrap()).unwrap(), rest);
     }
 
     #[test]
@@ -147,7 +174,23 @@ mod tests {
             "eA==",
             r#"{"a":}"#,
         ] {
-            assert!(Rest::from_annotation(value).is_err(), "{value}");
+            assert!(read(value).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn no_more_is_unfolded_than_was_ever_folded_or_is_still_allowed() {
+        let bomb = fold(&format!(r#"{{"/a":"{}"}}"#, "x".repeat(LIMIT))).unwrap();
+        assert!(matches!(read(&bomb), Err(Broken::TooLarge(_))));
+
+        let value = rest(&format!(r#"{{"/spec/a":"{}"}}"#, "x".repeat(COMPRESS_OVER)))
+            .to_annotation()
+            .unwrap();
+        let mut may_unfold = COMPRESS_OVER as u64 + 1000;
+        assert!(Rest::from_annotation(&value, &mut may_unfold).is_ok());
+        assert!(matches!(
+            Rest::from_annotation(&value, &mut may_unfold),
+            Err(Broken::TooLarge(_))
+        ));
     }
 }

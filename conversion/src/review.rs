@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::json::{self, Malformed, Node, Scanner};
+use crate::json::{self, MAX_DEPTH, Malformed, Node, Scanner};
 use crate::{ConvertError, Event, Events, Kind};
 
 /// How many bad objects a failure message names.
@@ -97,9 +97,9 @@ enum ReviewError {
 pub fn answer(kind: &Kind, body: &[u8]) -> Answer {
     let mut review = Review::default();
     let mut answer = Answer::default();
-    let mut objects = String::with_capacity(body.len() + body.len() / 8);
+    let mut out = String::with_capacity(body.len() + body.len() / 8 + 512);
     let result = match std::str::from_utf8(body) {
-        Ok(text) => review.read(kind, text, &mut objects, &mut answer),
+        Ok(text) => review.read(kind, text, &mut out, &mut answer),
         Err(error) => Err(ReviewError::NotUtf8(error.valid_up_to())),
     };
     answer.failure = match result {
@@ -107,52 +107,72 @@ pub fn answer(kind: &Kind, body: &[u8]) -> Answer {
         Err(error) => Some(one_line(&error.to_string(), MESSAGE_LIMIT)),
     };
 
-    let out = &mut answer.body;
-    out.reserve(objects.len() + 256);
-    out.push_str("{\"kind\":\"ConversionReview\",\"apiVersion\":");
-    out.push_str(review.api_version.unwrap_or("\"apiextensions.k8s.io/v1\""));
-    out.push_str(",\"response\":{\"uid\":");
-    out.push_str(review.uid.unwrap_or("\"\""));
-    out.push_str(",\"convertedObjects\":[");
+    let head = review.head();
     match &answer.failure {
         None => {
-            out.push_str(&objects);
+            // The API server sends what the head is made of before the objects; whoever does not costs a move of the objects.
+            if out.get(..review.objects_at) != Some(head.as_str()) {
+                out.replace_range(..review.objects_at, &head);
+            }
             out.push_str("],\"result\":{\"status\":\"Success\"}}}");
         }
         Some(message) => {
+            out.clear();
+            out.push_str(&head);
             out.push_str("],\"result\":{\"status\":\"Failure\",\"message\":");
             out.push_str(&json::encode(message));
             out.push_str("}}}");
         }
     }
+    answer.body = out;
     answer
 }
+
+/// The levels that a review puts around an object. An object may nest as deep as the API server lets it by itself.
+const LEVELS_AROUND: usize = 3;
 
 /// What was read of a review.
 #[derive(Default)]
 struct Review<'a> {
     api_version: Option<&'a str>,
     uid: Option<&'a str>,
+    /// The length of the body in bytes.
+    length: usize,
+    /// Where in the answer the objects begin, once they have begun.
+    objects_at: usize,
     failures: Failures,
 }
 
-/// The kind of a review, in quotes.
-const KIND: &str = "\"ConversionReview\"";
+/// The kind of a review.
+const KIND: &str = "ConversionReview";
+
+/// The apiVersions of the reviews that are answered; they differ in nothing that matters here.
+const VERSIONS: [&str; 2] = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
 
 impl<'a> Review<'a> {
+    /// An answer up to its objects, from what has been read so far.
+    fn head(&self) -> String {
+        format!(
+            r#"{{"kind":"ConversionReview","apiVersion":{},"response":{{"uid":{},"convertedObjects":["#,
+            self.api_version.unwrap_or("\"apiextensions.k8s.io/v1\""),
+            self.uid.unwrap_or("\"\""),
+        )
+    }
+
     fn read(
         &mut self,
         kind: &Kind,
         text: &'a str,
-        objects: &mut String,
+        out: &mut String,
         answer: &mut Answer,
     ) -> Result<(), ReviewError> {
+        self.length = text.len();
         let mut review_kind = None;
         let mut api_version = None;
         let mut request = None;
-        let mut scanner = Scanner::new(text);
+        let mut scanner = Scanner::with_depth(text, MAX_DEPTH + LEVELS_AROUND);
         scanner.object(|scanner, key| {
-            match key {
+            match json::decode(key).as_ref() {
                 "kind" => review_kind = Some(scanner.value()?),
                 "apiVersion" => {
                     let value = scanner.value()?;
@@ -160,9 +180,9 @@ impl<'a> Review<'a> {
                     self.api_version = string_only(value);
                 }
                 "request" if scanner.peek() == b'{' => {
-                    let read = self.request(kind, scanner, objects, answer);
+                    let read = self.request(kind, scanner, out, answer);
                     // The request of another review is no good either, but that is not what is wrong.
-                    if read.is_err() && review_kind.is_some_and(|kind| kind != KIND) {
+                    if read.is_err() && review_kind.is_some() && !is_string(review_kind, KIND) {
                         return Err(ReviewError::WrongKind(found(review_kind)));
                     }
                     request = Some(Ok(read?));
@@ -175,12 +195,14 @@ impl<'a> Review<'a> {
             Ok::<_, ReviewError>(())
         })?;
         scanner.end()?;
-        if review_kind != Some(KIND) {
+        if !is_string(review_kind, KIND) {
             return Err(ReviewError::WrongKind(found(review_kind)));
         }
-        match api_version {
-            Some("\"apiextensions.k8s.io/v1\"" | "\"apiextensions.k8s.io/v1beta1\"") => {}
-            other => return Err(ReviewError::WrongVersion(found(other))),
+        if !VERSIONS
+            .iter()
+            .any(|version| is_string(api_version, version))
+        {
+            return Err(ReviewError::WrongVersion(found(api_version)));
         }
         request
             .unwrap_or(Err("nothing"))
@@ -191,18 +213,18 @@ impl<'a> Review<'a> {
         &mut self,
         kind: &Kind,
         scanner: &mut Scanner<'a>,
-        objects: &mut String,
+        out: &mut String,
         answer: &mut Answer,
     ) -> Result<(), ReviewError> {
         let mut desired = None;
         let mut waiting = None;
         scanner.object(|scanner, key| {
-            match key {
+            match json::decode(key).as_ref() {
                 "uid" => self.uid = string_only(scanner.value()?),
                 "desiredAPIVersion" => desired = Some(desired_version(kind, scanner.value()?)?),
                 "objects" => match desired {
                     Some(desired) if scanner.peek() == b'[' => {
-                        self.objects(kind, desired, scanner, objects, answer)?;
+                        self.objects(kind, desired, scanner, out, answer)?;
                         waiting = None;
                     }
                     // The API server names the version first; whoever does not costs a second look at the objects.
@@ -223,7 +245,8 @@ impl<'a> Review<'a> {
         match waiting {
             None | Some("null") => Ok(()),
             Some(text) if text.starts_with('[') => {
-                self.objects(kind, desired, &mut Scanner::new(text), objects, answer)
+                let scanner = &mut Scanner::with_depth(text, MAX_DEPTH + LEVELS_AROUND);
+                self.objects(kind, desired, scanner, out, answer)
             }
             Some(text) => {
                 let found = Node::from(text).kind();
@@ -248,27 +271,32 @@ impl<'a> Review<'a> {
         self.failures = Failures::default();
         *answer = Answer::default();
         out.clear();
+        out.push_str(&self.head());
+        self.objects_at = out.len();
+        // What the rests add to the objects stays in proportion to what was sent.
+        let mut events = Events::with_more_to_unfold(self.length);
         let mut index = 0;
         scanner.array(|scanner| {
             let mut object = kind.read(scanner)?;
-            let mut events = Events::new();
             let result = catch_unwind(AssertUnwindSafe(|| {
                 kind.convert(&mut object, desired, &mut events)
             }));
             match result {
                 Ok(Ok(from)) => {
                     *answer.converted.entry((from, desired)).or_default() += 1;
-                    answer.note(&object, events);
+                    answer.note(&object, &mut events);
                     if index > 0 {
                         out.push(',');
                     }
                     object.write(out);
                 }
                 Ok(Err(error)) => {
+                    events.take();
                     let error = shortened(error).to_string();
                     self.failures.add(index, &object, kind, desired, &error);
                 }
                 Err(_) => {
+                    events.take();
                     answer.panics += 1;
                     let bug = "the conversion panicked, which is a bug in task-conversion";
                     self.failures.add(index, &object, kind, desired, bug);
@@ -278,6 +306,12 @@ impl<'a> Review<'a> {
             Ok::<_, ReviewError>(())
         })
     }
+}
+
+/// Whether a value is there and is this string, however it is escaped.
+fn is_string(value: Option<&str>, text: &str) -> bool {
+    let raw = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
+    raw.is_some_and(|raw| json::name_is(raw, text))
 }
 
 fn string_only(text: &str) -> Option<&str> {
@@ -298,8 +332,8 @@ fn desired_version(kind: &Kind, value: &str) -> Result<&'static str, ReviewError
 }
 
 impl Answer {
-    fn note(&mut self, object: &Node<'_>, events: Events) {
-        for event in events {
+    fn note(&mut self, object: &Node<'_>, events: &mut Events) {
+        for event in events.take() {
             let (count, ordinary) = match event {
                 Event::Written => (&mut self.events.written, true),
                 Event::Restored => (&mut self.events.restored, true),

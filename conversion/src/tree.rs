@@ -1,34 +1,35 @@
 //! The fields that one version knows, as a tree.
 
-use crate::field::{Field, Role, steps};
+use crate::field::{Admits, Field, Role};
 use crate::json::{Shape, name_is};
 
 /// A known field: a leaf, or a container of known fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     children: Vec<(&'static str, Tree)>,
-    /// Set for a list whose items are containers: the members that identify an item.
-    pub(crate) item_keys: &'static [&'static str],
     /// Whether this container exists in this version only; its fields are spread or absent in the other.
     pub(crate) folded: bool,
-    /// Whether a rest may bring this leaf back: its version alone has it.
-    pub(crate) restorable: bool,
+    /// Set for a leaf that this version alone has: what a rest may bring back there.
+    pub(crate) restorable: Option<Admits>,
 }
 
 impl Tree {
-    /// The tree of the hub (`true`) or of the spoke that `fields` speaks of.
+    /// The tree of the hub (`true`) or of the spoke that `fields` speaks of. Old names are no fields of their own.
     pub(crate) fn of(fields: &[Field], hub: bool) -> Self {
         let mut tree = Self::default();
         for framework in ["apiVersion", "kind", "metadata"] {
-            tree.entry(framework);
+            tree.insert(framework);
         }
         for field in fields {
             let path = if hub { field.hub } else { field.spoke };
-            let old_name = matches!(field.role, Role::OldName(_));
-            if path.is_empty() || (hub && old_name) {
-                continue;
+            match field.role {
+                Role::OldName(_) => {}
+                _ if path.is_empty() => {}
+                Role::Only(admits) => tree.insert(path).restorable = Some(admits),
+                Role::Same | Role::Mapped(_) => {
+                    tree.insert(path);
+                }
             }
-            tree.insert(path).restorable = old_name || matches!(field.role, Role::Only);
         }
         tree
     }
@@ -42,7 +43,7 @@ impl Tree {
             .filter(|(_, child)| child.is_container())
         {
             let nothing = Self::default();
-            let twin = other.child(name).unwrap_or(&nothing);
+            let twin = other.child_named(name).unwrap_or(&nothing);
             child.folded = !twin.is_container();
             if child.folded {
                 folded.push(vec![*name]);
@@ -57,93 +58,67 @@ impl Tree {
         folded
     }
 
-    /// What is to be opened of an object that may be of any of the versions that `trees` are of.
-    pub(crate) fn to_open<'t>(trees: impl IntoIterator<Item = &'t Self>) -> Self {
+    /// What a conversion by these tables has to look into: the containers of the fields that are not the same.
+    pub(crate) fn to_open<'f>(fields: impl IntoIterator<Item = &'f Field>) -> Self {
         let mut open = Self::default();
         open.insert("metadata.annotations");
-        for tree in trees {
-            open.merge_containers(tree);
+        for field in fields {
+            if matches!(field.role, Role::Same) {
+                continue;
+            }
+            for (container, _) in [field.hub, field.spoke]
+                .iter()
+                .filter_map(|path| path.rsplit_once('.'))
+            {
+                open.insert(container);
+            }
         }
         open
     }
 
-    /// Whether this is a container: an object, or a list of objects.
+    /// Whether this is an object of known fields.
     pub(crate) fn is_container(&self) -> bool {
         !self.children.is_empty()
     }
 
-    /// Whether this is a list of containers.
-    pub(crate) fn is_list(&self) -> bool {
-        !self.item_keys.is_empty()
+    /// The known field that a key's raw text stands for.
+    pub(crate) fn child(&self, key: &str) -> Option<&Self> {
+        self.find(|name| name_is(key, name))
     }
 
-    /// The known field that a key's raw text names.
-    pub(crate) fn child(&self, key: &str) -> Option<&Self> {
+    /// The known field of this name.
+    pub(crate) fn child_named(&self, name: &str) -> Option<&Self> {
+        self.find(|known| known == name)
+    }
+
+    /// The known field at a path.
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
+        path.iter()
+            .try_fold(self, |tree, name| tree.child_named(name))
+    }
+
+    fn find(&self, is_it: impl Fn(&str) -> bool) -> Option<&Self> {
         self.children
             .iter()
-            .find(|(name, _)| name_is(key, name))
+            .find(|(name, _)| is_it(name))
             .map(|(_, child)| child)
     }
 
     fn insert(&mut self, path: &'static str) -> &mut Self {
-        steps(path)
-            .into_iter()
-            .fold(self, |tree, (name, item_keys)| {
-                let child = tree.entry(name);
-                if !item_keys.is_empty() {
-                    child.item_keys = item_keys;
-                }
-                child
-            })
-    }
-
-    fn entry(&mut self, name: &'static str) -> &mut Self {
-        let index = self
-            .children
-            .iter()
-            .position(|(known, _)| *known == name)
-            .unwrap_or_else(|| {
-                self.children.push((name, Self::default()));
-                self.children.len() - 1
+        path.split('.').fold(self, |tree, name| {
+            let known = tree.children.iter().position(|(known, _)| *known == name);
+            let index = known.unwrap_or_else(|| {
+                tree.children.push((name, Self::default()));
+                tree.children.len() - 1
             });
-        &mut self.children[index].1
-    }
-
-    fn merge_containers(&mut self, other: &Self) {
-        self.item_keys = other.item_keys;
-        for (name, child) in other
-            .children
-            .iter()
-            .filter(|(_, child)| child.is_container())
-        {
-            self.entry(name).merge_containers(child);
-        }
-    }
-}
-
-/// Opens every container of a tree.
-#[derive(Clone, Copy)]
-pub(crate) struct Open<'t> {
-    tree: &'t Tree,
-    /// Whether this stands for the items of the list, not for the list.
-    item: bool,
-}
-
-impl<'t> Open<'t> {
-    pub(crate) fn all(tree: &'t Tree) -> Self {
-        Self { tree, item: false }
-    }
-}
-
-impl Shape for Open<'_> {
-    fn member(self, key: &str) -> Option<Self> {
-        self.tree.child(key).map(Self::all)
-    }
-
-    fn items(self) -> Option<Self> {
-        (self.tree.is_list() && !self.item).then_some(Self {
-            tree: self.tree,
-            item: true,
+            &mut tree.children[index].1
         })
+    }
+}
+
+/// A tree of containers, each of which is opened.
+impl Shape for &Tree {
+    fn member(self, key: &str) -> Option<Self> {
+        self.child(key)
     }
 }

@@ -5,10 +5,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use task_conversion::TOTAL_LIMIT;
 use task_conversion::admission::{Answer, Outcome, mutate, validate};
 use task_conversion::json::Scanner;
 use task_conversion::task::TASK;
+use task_conversion::{Events, TOTAL_LIMIT};
 
 const UID: &str = "0c9a8d74-9cb7-44dd-b98e-09fd62def2f4";
 
@@ -112,7 +112,8 @@ fn written_at_v1alpha1(task: &Value, keeps_annotations: bool, edit: impl Fn(&mut
 fn converted(object: &Value, version: &'static str) -> Value {
     let text = object.to_string();
     let mut node = TASK.read(&mut Scanner::new(&text)).unwrap();
-    TASK.convert(&mut node, version, &mut Vec::new()).unwrap();
+    TASK.convert(&mut node, version, &mut Events::new())
+        .unwrap();
     serde_json::from_str(&node.text()).unwrap()
 }
 

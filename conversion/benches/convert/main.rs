@@ -2,7 +2,7 @@
 //! pays before it has converted anything, and memcpy, which is the least that any answer costs.
 //!
 //! Throughput is in bytes of the request. Compare the figures of one run only.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod reviews;
 

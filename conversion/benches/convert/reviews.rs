@@ -1,8 +1,6 @@
 //! ConversionReviews with Tasks as a cluster holds them: labels, annotations, managedFields of two managers, eight variables, a
 //! whole status. Every second one has an operation, and three in four had `env` out of name order when they were written.
 
-use std::fmt::Write as _;
-
 /// Which way the objects of a review go.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
@@ -50,6 +48,12 @@ const NAMES: [&str; 8] = [
     "TRACE_RATIO",
 ];
 
+/// What kubectl manages.
+const MANAGED_SPEC: &str = r#"{"apiVersion":"task.example.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{"f:example.com/owner":{},"f:example.com/runbook":{}},"f:labels":{"f:app.kubernetes.io/component":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},"f:app.kubernetes.io/part-of":{},"f:team":{}}},"f:spec":{"f:env":{"f:CACHE_URL":{},"f:DATABASE_URL":{},"f:FEATURE_FLAGS":{},"f:HTTP_PROXY":{},"f:LOG_LEVEL":{},"f:QUEUE_URL":{},"f:REGION":{},"f:TRACE_RATIO":{}},"f:image":{},"f:operation":{"f:completion":{},"f:parameters":{},"f:provider":{},"f:timeout":{}},"f:port":{},"f:replicas":{}}},"manager":"kubectl","operation":"Apply","time":"2026-03-01T09:59:58Z"}"#;
+
+/// What the controller manages.
+const MANAGED_STATUS: &str = r#"{"apiVersion":"task.example.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:availableReplicas":{},"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Reconciling\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:lastUpdateTime":{},"f:observedGeneration":{},"f:phase":{},"f:replicas":{},"f:selector":{}}},"manager":"task-controller","operation":"Apply","subresource":"status","time":"2026-03-01T10:05:00Z"}"#;
+
 fn task(index: usize) -> String {
     let env: Vec<_> = NAMES
         .iter()
@@ -73,18 +77,14 @@ fn task(index: usize) -> String {
     } else {
         ("", "")
     };
-    let mut text = String::new();
-    write!(
-        text,
+    format!(
         r#"{{"apiVersion":"task.example.io/v1","kind":"Task","metadata":{{"annotations":{{"example.com/owner":"team-{index}","example.com/runbook":"https://runbooks.example.com/{index}","kubectl.kubernetes.io/restartedAt":"2026-03-01T10:00:00Z"{order}}},"creationTimestamp":"2026-03-01T09:59:58Z","finalizers":["task.example.io/finalizer"],"generation":7,"labels":{{"app.kubernetes.io/component":"web","app.kubernetes.io/instance":"task-{index}","app.kubernetes.io/name":"storefront","app.kubernetes.io/part-of":"shop","team":"payments"}},"managedFields":[{},{}],"name":"task-{index}","namespace":"team-{}","resourceVersion":"48{index:06}","uid":"d2719f4e-2e0a-4a5e-8d1c-{index:012}"}},"spec":{{"env":{{{}}},"image":"registry.example.com/shop/storefront:1.{index}.0@sha256:{index:064x}","port":8443,"replicas":3{operation}}},"status":{{"availableReplicas":3,"conditions":[{}],"lastUpdateTime":"2026-03-01T10:05:00Z","observedGeneration":7,"phase":"Succeeded","replicas":3,"selector":"app.kubernetes.io/instance=task-{index}"{operation_status}}}}}"#,
-        r#"{"apiVersion":"task.example.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{"f:example.com/owner":{},"f:example.com/runbook":{}},"f:labels":{"f:app.kubernetes.io/component":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},"f:app.kubernetes.io/part-of":{},"f:team":{}}},"f:spec":{"f:env":{"f:CACHE_URL":{},"f:DATABASE_URL":{},"f:FEATURE_FLAGS":{},"f:HTTP_PROXY":{},"f:LOG_LEVEL":{},"f:QUEUE_URL":{},"f:REGION":{},"f:TRACE_RATIO":{}},"f:image":{},"f:operation":{"f:completion":{},"f:parameters":{},"f:provider":{},"f:timeout":{}},"f:port":{},"f:replicas":{}}},"manager":"kubectl","operation":"Apply","time":"2026-03-01T09:59:58Z"}"#,
-        r#"{"apiVersion":"task.example.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:availableReplicas":{},"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Reconciling\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:lastUpdateTime":{},"f:observedGeneration":{},"f:phase":{},"f:replicas":{},"f:selector":{}}},"manager":"task-controller","operation":"Apply","subresource":"status","time":"2026-03-01T10:05:00Z"}"#,
+        MANAGED_SPEC,
+        MANAGED_STATUS,
         index % 20,
         env.join(","),
         ["Ready", "Reconciling", "Stalled"].map(condition).join(","),
     )
-    .unwrap();
-    text
 }
 
 fn condition(kind: &str) -> String {

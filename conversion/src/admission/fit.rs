@@ -97,7 +97,7 @@ impl Form {
         };
         let mut events = Events::new();
         match TASK.convert(&mut node, OLDER, &mut events) {
-            Ok(_) if events.contains(&Event::Omitted) => Self::TooLarge,
+            Ok(_) if events.as_slice().contains(&Event::Omitted) => Self::TooLarge,
             Ok(_) => Self::Whole,
             Err(error) => Self::None(error),
         }
@@ -121,7 +121,7 @@ impl Marks {
     fn read(object: &str) -> Option<Self> {
         let annotations = value_at(object, "metadata.annotations")?;
         let node = Node::from(member(annotations, annotation::V1ALPHA1_REST)?);
-        let rest = Rest::from_annotation(&decode(node.string()?)).ok()?;
+        let rest = Rest::from_annotation(&decode(node.string()?), &mut u64::MAX.clone()).ok()?;
         let unread = rest
             .entries
             .get(UNREAD)

@@ -1,23 +1,21 @@
-//! A JSON value of which only the containers that a [`Shape`] names are opened.
+//! A JSON value of which only the objects that a [`Shape`] names are opened.
 
 use std::borrow::Cow;
 
 use super::{Malformed, Scanner, encode, name_is};
 
-/// A value: its exact text, or an opened container.
+/// A value: its exact text, or an opened object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node<'a> {
     /// The text of a well-formed value that nobody opened.
     Text(Cow<'a, str>),
     /// An opened object.
     Object(Object<'a>),
-    /// An opened array.
-    Array(Vec<Node<'a>>),
 }
 
 /// An opened object: its members in the order of the text.
 ///
-/// A key that is written twice counts as its last writing, as it does for every reader of the API server.
+/// A key that is written twice counts as its last writing, as it does for Go's `encoding/json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object<'a> {
     members: Vec<Member<'a>>,
@@ -32,12 +30,10 @@ pub struct Member<'a> {
     pub value: Node<'a>,
 }
 
-/// Which containers to open.
+/// Which objects to open.
 pub trait Shape: Copy {
     /// The shape of the member `key` (raw text) of an object, where that is to be opened.
     fn member(self, key: &str) -> Option<Self>;
-    /// The shape of an array's items; `None` where an object is expected.
-    fn items(self) -> Option<Self>;
 }
 
 impl<'a> Node<'a> {
@@ -46,29 +42,15 @@ impl<'a> Node<'a> {
     /// # Errors
     /// When no well-formed value stands there.
     pub fn read(scanner: &mut Scanner<'a>, shape: Option<impl Shape>) -> Result<Self, Malformed> {
-        let Some(shape) = shape else {
-            return scanner.value().map(Self::from);
-        };
-        match (scanner.peek(), shape.items()) {
-            (b'{', None) => {
-                let mut members = Vec::new();
+        match shape {
+            Some(shape) if scanner.peek() == b'{' => {
+                let mut object = Object::with_room();
                 scanner.object(|scanner, key| {
                     let value = Node::read(scanner, shape.member(key))?;
-                    members.push(Member {
-                        key: Cow::Borrowed(key),
-                        value,
-                    });
+                    object.push(Cow::Borrowed(key), value);
                     Ok::<_, Malformed>(())
                 })?;
-                Ok(Self::Object(Object { members }))
-            }
-            (b'[', Some(shape)) => {
-                let mut items = Vec::new();
-                scanner.array(|scanner| {
-                    items.push(Node::read(scanner, Some(shape))?);
-                    Ok::<_, Malformed>(())
-                })?;
-                Ok(Self::Array(items))
+                Ok(Self::Object(object))
             }
             _ => scanner.value().map(Self::from),
         }
@@ -82,7 +64,6 @@ impl<'a> Node<'a> {
             Self::Text(Cow::Owned(text)) => {
                 Object::parse(text).map(|object| Cow::Owned(object.into_owned()))
             }
-            Self::Array(_) => None,
         }
     }
 
@@ -98,15 +79,17 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The items of this array, opened now if need be; `None` when it is no array.
-    pub fn items(&self) -> Option<Cow<'_, [Node<'a>]>> {
-        match self {
-            Self::Array(items) => Some(Cow::Borrowed(items)),
-            Self::Text(Cow::Borrowed(text)) => parse_items(text).map(Cow::Owned),
-            Self::Text(Cow::Owned(text)) => parse_items(text)
-                .map(|items| Cow::Owned(items.into_iter().map(Node::into_owned).collect())),
-            Self::Object(_) => None,
-        }
+    /// The items of this array; `None` when it is no array.
+    pub fn items(&self) -> Option<Vec<Node<'_>>> {
+        let Self::Text(text) = self else { return None };
+        let mut items = Vec::new();
+        Scanner::new(text)
+            .array(|scanner| {
+                items.push(Node::from(scanner.value()?));
+                Ok::<_, Malformed>(())
+            })
+            .ok()?;
+        Some(items)
     }
 
     /// This value's text.
@@ -138,7 +121,6 @@ impl<'a> Node<'a> {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Object(_) => "object",
-            Self::Array(_) => "array",
             Self::Text(text) => match text.as_bytes().first() {
                 Some(b'{') => "object",
                 Some(b'[') => "array",
@@ -155,16 +137,6 @@ impl<'a> Node<'a> {
         match self {
             Self::Text(text) => out.push_str(text),
             Self::Object(object) => object.write(out),
-            Self::Array(items) => {
-                out.push('[');
-                for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        out.push(',');
-                    }
-                    item.write(out);
-                }
-                out.push(']');
-            }
         }
     }
 
@@ -173,7 +145,6 @@ impl<'a> Node<'a> {
         match self {
             Self::Text(text) => Node::Text(Cow::Owned(text.into_owned())),
             Self::Object(object) => Node::Object(object.into_owned()),
-            Self::Array(items) => Node::Array(items.into_iter().map(Node::into_owned).collect()),
         }
     }
 }
@@ -192,34 +163,26 @@ impl From<String> for Node<'_> {
     }
 }
 
-fn parse_items(text: &str) -> Option<Vec<Node<'_>>> {
-    let mut items = Vec::new();
-    let mut scanner = Scanner::new(text);
-    scanner
-        .array(|scanner| {
-            items.push(Node::from(scanner.value()?));
-            Ok::<_, Malformed>(())
-        })
-        .ok()?;
-    Some(items)
-}
-
 impl<'a> Object<'a> {
     /// Opens the object that `text` is, its members closed; `None` when it is none.
     pub fn parse(text: &'a str) -> Option<Self> {
-        let mut members = Vec::new();
+        let mut object = Self::with_room();
         let mut scanner = Scanner::new(text);
         scanner
             .object(|scanner, key| {
-                members.push(Member {
-                    key: Cow::Borrowed(key),
-                    value: Node::from(scanner.value()?),
-                });
+                object.push(Cow::Borrowed(key), Node::from(scanner.value()?));
                 Ok::<_, Malformed>(())
             })
             .ok()?;
         scanner.end().ok()?;
-        Some(Self { members })
+        Some(object)
+    }
+
+    /// Room for as many members as most objects of Kubernetes have, so that reading one seldom allocates twice.
+    fn with_room() -> Self {
+        Self {
+            members: Vec::with_capacity(12),
+        }
     }
 
     /// The members, in the order of the text.
@@ -274,11 +237,14 @@ impl<'a> Object<'a> {
     pub fn set(&mut self, name: &str, value: Node<'a>) {
         match self.get_mut(name) {
             Some(place) => *place = value,
-            None => {
-                let quoted = encode(name);
-                self.push(Cow::Owned(quoted[1..quoted.len() - 1].to_owned()), value);
-            }
+            None => self.push_named(name, value),
         }
+    }
+
+    /// Appends the member `name`, which must not be there yet.
+    pub fn push_named(&mut self, name: &str, value: Node<'a>) {
+        let quoted = encode(name);
+        self.push(Cow::Owned(quoted[1..quoted.len() - 1].to_owned()), value);
     }
 
     /// Appends a member by its key's raw text.
@@ -319,9 +285,6 @@ mod tests {
     impl Shape for Spec {
         fn member(self, key: &str) -> Option<Self> {
             (key == "spec").then_some(self)
-        }
-        fn items(self) -> Option<Self> {
-            None
         }
     }
 

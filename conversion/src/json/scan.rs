@@ -171,9 +171,19 @@ impl<'a> Scanner<'a> {
         if self.peek() != b'"' {
             return self.fail("a key in quotes");
         }
-        let key = self.string()?;
+        let start = self.at + 1;
+        self.skip_string()?;
+        let key = &self.text[start..self.at - 1];
         self.expect(b':', "':'")?;
         Ok(key)
+    }
+
+    fn skip_key(&mut self) -> Result<(), Malformed> {
+        if self.peek() != b'"' {
+            return self.fail("a key in quotes");
+        }
+        self.skip_string()?;
+        self.expect(b':', "':'")
     }
 
     /// Skips one value. Nested ones are followed with a stack of one flag a level, not by recursion: depth is the sender's choice.
@@ -198,14 +208,12 @@ impl<'a> Scanner<'a> {
                     } else {
                         self.inside.push(object);
                         if object {
-                            self.key()?;
+                            self.skip_key()?;
                         }
                         continue;
                     }
                 }
-                b'"' => {
-                    self.string()?;
-                }
+                b'"' => self.skip_string()?,
                 b'-' | b'0'..=b'9' => self.number()?,
                 b't' => self.literal("true")?,
                 b'f' => self.literal("false")?,
@@ -219,7 +227,7 @@ impl<'a> Scanner<'a> {
                 };
                 if object {
                     if self.comma_or(b'}', "',' or '}'")? {
-                        self.key()?;
+                        self.skip_key()?;
                         break;
                     }
                 } else if self.comma_or(b']', "',' or ']'")? {
@@ -281,17 +289,14 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// The text between the quotes of the string that stands here.
-    fn string(&mut self) -> Result<&'a str, Malformed> {
+    fn skip_string(&mut self) -> Result<(), Malformed> {
         self.at += 1;
-        let start = self.at;
         loop {
             self.at = plain_until(self.text.as_bytes(), self.at);
             match self.byte() {
                 b'"' => {
-                    let inner = &self.text[start..self.at];
                     self.at += 1;
-                    return Ok(inner);
+                    return Ok(());
                 }
                 b'\\' => self.escape()?,
                 _ => return self.fail("the rest of a string, with control characters escaped"),
@@ -323,12 +328,12 @@ impl<'a> Scanner<'a> {
 fn plain_until(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
-    // In each expression the lowest set bit marks the first such byte; borrows can only set false marks above it.
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH;
+    // The lowest set bit marks the first such byte; borrows can only set false marks above it.
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
     let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*chunk);
-        let marks = equal(word, b'"') | equal(word, b'\\') | below(word, 0x20);
+        let marks = (equal(word, b'"') | equal(word, b'\\') | below(word, 0x20)) & HIGH;
         if marks != 0 {
             return at + marks.trailing_zeros() as usize / 8;
         }

@@ -4,29 +4,100 @@ use std::borrow::Cow;
 
 /// The characters that `raw`, the text between a string's quotes, stands for.
 ///
-/// Text that no Rust string can hold (half a surrogate pair) stands for itself, so that two different names never become one.
+/// Half a surrogate pair, which no Rust string can hold, becomes U+FFFD, as it does for Go's `encoding/json`.
 pub fn decode(raw: &str) -> Cow<'_, str> {
-    if !raw.contains('\\') {
+    if !has_escape(raw) {
         return Cow::Borrowed(raw);
     }
-    match serde_json::from_str::<String>(&format!("\"{raw}\"")) {
-        Ok(decoded) => Cow::Owned(decoded),
-        Err(_) => Cow::Borrowed(raw),
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some((plain, escaped)) = rest.split_once('\\') {
+        out.push_str(plain);
+        let (char, length) = unescape(escaped);
+        out.push(char);
+        rest = escaped.get(length..).unwrap_or_default();
     }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// What the escape stands for whose text, but for the backslash, `escaped` begins with; and the length of that text.
+fn unescape(escaped: &str) -> (char, usize) {
+    match escaped.as_bytes().first() {
+        Some(b'u') => match (unit(escaped), escaped.get(5..).and_then(low_half)) {
+            (high @ 0xd800..0xdc00, Some(low)) => {
+                let char = char::from_u32(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
+                (char.unwrap_or(char::REPLACEMENT_CHARACTER), 11)
+            }
+            (unit, _) => (
+                char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER),
+                5,
+            ),
+        },
+        Some(b'b') => ('\u{8}', 1),
+        Some(b'f') => ('\u{c}', 1),
+        Some(b'n') => ('\n', 1),
+        Some(b'r') => ('\r', 1),
+        Some(b't') => ('\t', 1),
+        Some(&itself) => (itself.into(), 1),
+        None => ('\\', 0),
+    }
+}
+
+/// The second half of a surrogate pair, if `escaped` begins with one.
+fn low_half(escaped: &str) -> Option<u32> {
+    let low = unit(escaped.strip_prefix('\\')?);
+    (0xdc00..0xe000).contains(&low).then_some(low)
+}
+
+/// The UTF-16 code unit that `escaped` begins with, written `u0041`.
+fn unit(escaped: &str) -> u32 {
+    let digits = escaped.strip_prefix('u').and_then(|rest| rest.get(..4));
+    digits
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+        .unwrap_or_default()
+}
+
+fn has_escape(raw: &str) -> bool {
+    raw.bytes().any(|byte| byte == b'\\')
 }
 
 /// `text` as a JSON string, quotes included.
 pub fn encode(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    let mut written = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x8 => "\\b",
+            0xc => "\\f",
+            ..0x20 => &format!("\\u{byte:04x}"),
+            _ => continue,
+        };
+        out.push_str(&text[written..at]);
+        out.push_str(escape);
+        written = at + 1;
+    }
+    out.push_str(&text[written..]);
+    out.push('"');
+    out
 }
 
 /// Whether `raw`, the text between a string's quotes, stands for `name`.
 pub fn name_is(raw: &str, name: &str) -> bool {
-    raw == name || (raw.contains('\\') && decode(raw) == name)
+    // Escapes only make a text longer.
+    raw == name || (raw.len() > name.len() && has_escape(raw) && decode(raw) == name)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -37,8 +108,18 @@ mod tests {
     }
 
     #[test]
-    fn half_a_surrogate_pair_stands_for_itself() {
-        assert_eq!(decode(r"\ud800"), r"\ud800");
+    fn half_a_surrogate_pair_is_replaced() {
         assert_eq!(decode(r"\ud83d\ude00"), "😀");
+        assert_eq!(decode(r"a\ud800b"), "a\u{fffd}b");
+        assert_ne!(decode(r"\ud800"), decode(r"\\ud800"));
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_serde_json(text in "[\\x00-\\x22\\\\a-zé😀\u{2028}]{0,24}") {
+            let encoded = serde_json::Value::from(text.as_str()).to_string();
+            prop_assert_eq!(encode(&text), encoded.as_str());
+            prop_assert_eq!(decode(&encoded[1..encoded.len() - 1]), text);
+        }
     }
 }

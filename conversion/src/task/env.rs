@@ -10,11 +10,14 @@ use crate::lens::{Crossed, Lens, Unexpected, Way};
 /// name and a value stands in the rest as it is.
 pub(super) struct Env;
 
+/// What an entry has more than a member of the map.
+const ENTRY: &str = r#"{"name":,"value":}"#;
+
 /// What a map shows for an entry without a value.
 const NO_VALUE: &str = "\"\"";
 
 impl Lens for Env {
-    fn label(&self) -> Option<&'static str> {
+    fn label(&self, _: Way) -> Option<&'static str> {
         Some("order")
     }
 
@@ -24,26 +27,24 @@ impl Lens for Env {
         source: Option<&Node<'a>>,
         kept: Option<&Node<'a>>,
     ) -> Result<Crossed<'a>, Unexpected> {
-        match (way, source) {
-            (_, None) => Ok(Crossed::default()),
-            (_, Some(source)) if source.is_null() => Ok(Crossed {
-                value: Some(source.clone()),
-                rest: None,
-            }),
-            (Way::Up, Some(list)) => up(list),
-            (Way::Down, Some(map)) => down(map, kept),
+        match source {
+            Some(source) if !source.is_null() => match way {
+                Way::Up => up(source),
+                Way::Down => down(source, kept),
+            },
+            nothing => Ok(Crossed::whole(nothing.cloned())),
         }
     }
 }
 
 /// One entry of the list.
-struct Entry<'n, 'a> {
-    node: &'n Node<'a>,
-    members: Cow<'n, Object<'a>>,
+struct Entry<'n> {
+    node: &'n Node<'n>,
+    members: Cow<'n, Object<'n>>,
 }
 
-impl<'n, 'a> Entry<'n, 'a> {
-    fn read(node: &'n Node<'a>) -> Result<Self, (&'static str, &'static str, &'static str)> {
+impl<'n> Entry<'n> {
+    fn read(node: &'n Node<'n>) -> Result<Self, (&'static str, &'static str, &'static str)> {
         let members = node
             .members()
             .ok_or(("", "an object with a name", node.kind()))?;
@@ -55,18 +56,17 @@ impl<'n, 'a> Entry<'n, 'a> {
     }
 
     /// The text between the quotes of the name.
-    fn name(&self) -> &str {
+    fn raw_name(&self) -> &str {
         self.members
             .get("name")
             .and_then(Node::string)
             .unwrap_or_default()
     }
 
-    fn value(&self) -> Node<'a> {
+    fn value(&self) -> Cow<'_, str> {
         self.members
             .get("value")
-            .cloned()
-            .unwrap_or_else(|| Node::from(NO_VALUE))
+            .map_or(Cow::Borrowed(NO_VALUE), Node::text)
     }
 
     /// Whether name and value tell all.
@@ -75,11 +75,11 @@ impl<'n, 'a> Entry<'n, 'a> {
     }
 }
 
-fn up<'a>(list: &Node<'a>) -> Result<Crossed<'a>, Unexpected> {
+fn up<'a>(list: &Node<'_>) -> Result<Crossed<'a>, Unexpected> {
     let items = list
         .items()
         .ok_or_else(|| Unexpected::at_top("an array", list))?;
-    let mut entries = Vec::new();
+    let mut entries = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         let entry = Entry::read(item).map_err(|(member, expected, found)| Unexpected {
             at: format!("/{index}{member}"),
@@ -88,92 +88,129 @@ fn up<'a>(list: &Node<'a>) -> Result<Crossed<'a>, Unexpected> {
         })?;
         entries.push(entry);
     }
+    let names: Vec<Cow<'_, str>> = entries
+        .iter()
+        .map(|entry| decode(entry.raw_name()))
+        .collect();
+    let in_order = names.is_sorted_by(|a, b| a < b);
     // Of entries with the same name the last one counts, as it does for the kubelet.
-    let mut last = BTreeMap::new();
-    for (index, entry) in entries.iter().enumerate() {
-        last.insert(decode(entry.name()), index);
-    }
-    let counts =
-        |index: usize, entry: &Entry<'_, '_>| last.get(&decode(entry.name())) == Some(&index);
+    let last: BTreeMap<&str, usize> = match in_order {
+        true => BTreeMap::new(),
+        false => names.iter().map(AsRef::as_ref).zip(0..).collect(),
+    };
+    let counts = |index: usize| in_order || last.get(names[index].as_ref()) == Some(&index);
 
-    let in_order = entries
-        .windows(2)
-        .all(|pair| decode(pair[0].name()) < decode(pair[1].name()));
-    let rest = (!in_order || !entries.iter().all(Entry::is_plain)).then(|| {
-        let order = entries.iter().enumerate().map(|(index, entry)| {
-            if entry.is_plain() && counts(index, entry) {
-                Node::from(format!("\"{}\"", entry.name()))
-            } else {
-                entry.node.clone().into_owned()
-            }
-        });
-        Node::Array(order.collect()).text().into_owned()
-    });
-
-    let mut map = Object::default();
+    // Less than the list, whose every entry names its members.
+    let mut map = String::with_capacity(list.text().len());
+    map.push('{');
     for (index, entry) in entries.iter().enumerate() {
-        if counts(index, entry) {
-            map.push(Cow::Owned(entry.name().to_owned()), entry.value());
+        if counts(index) {
+            push_comma(&mut map);
+            push_quoted(&mut map, entry.raw_name());
+            map.push(':');
+            map.push_str(&entry.value());
         }
     }
+    map.push('}');
+
+    let rest = (!in_order || !entries.iter().all(Entry::is_plain)).then(|| {
+        let mut order = String::from("[");
+        for (index, entry) in entries.iter().enumerate() {
+            push_comma(&mut order);
+            if entry.is_plain() && counts(index) {
+                push_quoted(&mut order, entry.raw_name());
+            } else {
+                entry.node.write(&mut order);
+            }
+        }
+        order.push(']');
+        order
+    });
     Ok(Crossed {
-        value: Some(Node::Object(map)),
+        value: Some(Node::from(map)),
         rest,
     })
 }
 
-fn down<'a>(map: &Node<'a>, kept: Option<&Node<'a>>) -> Result<Crossed<'a>, Unexpected> {
+fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unexpected> {
     let members = map
         .members()
         .ok_or_else(|| Unexpected::at_top("an object", map))?;
     // By name, so that what remains when the known order is used up comes out in the order of names.
-    let mut left = BTreeMap::new();
-    for member in members.members() {
-        left.insert(decode(&member.key).into_owned(), member);
-    }
+    let mut left: BTreeMap<Cow<'_, str>, (&str, Cow<'_, str>)> = members
+        .members()
+        .iter()
+        .map(|member| {
+            let raw: &str = &member.key;
+            (decode(raw), (raw, member.value.text()))
+        })
+        .collect();
 
     let order = kept.and_then(Node::items).unwrap_or_default();
-    let mut list = Vec::new();
+    let names: Vec<Cow<'_, str>> = order.iter().map(name_of).collect();
+    let last: BTreeMap<&str, usize> = names.iter().map(AsRef::as_ref).zip(0..).collect();
+    // Each entry names its members, and nearly always the variables are the same as before.
+    let mut list = String::with_capacity(map.text().len() + left.len() * ENTRY.len() + 2);
+    list.push('[');
     for (index, kept) in order.iter().enumerate() {
-        let name_of = |node: &Node<'_>| match node.string() {
-            Some(raw) => decode(raw).into_owned(),
-            None => Entry::read(node)
-                .map(|entry| decode(entry.name()).into_owned())
-                .unwrap_or_default(),
-        };
-        let name = name_of(kept);
-        let Some(member) = left.get(&name).copied() else {
+        let name = names[index].as_ref();
+        let Some((raw, value)) = left.get(name) else {
             continue;
         };
-        let comes_again = order[index + 1..]
-            .iter()
-            .any(|later| name_of(later) == name);
-        list.push(match Entry::read(kept) {
-            Ok(entry) if comes_again || entry.value() == member.value => kept.clone(),
+        let comes_again = last.get(name) != Some(&index);
+        match Entry::read(kept) {
+            Ok(entry) if comes_again || entry.value() == *value => {
+                push_comma(&mut list);
+                kept.write(&mut list);
+            }
             Ok(entry) => {
                 let mut edited = entry.members.into_owned();
-                edited.set("value", member.value.clone());
-                Node::Object(edited)
+                edited.set("value", Node::from(value.as_ref()));
+                push_comma(&mut list);
+                Node::Object(edited).write(&mut list);
             }
-            Err(_) => plain(&member.key, &member.value),
-        });
+            // A name alone stands for the entry that counts.
+            Err(_) if comes_again => {}
+            Err(_) => push_entry(&mut list, raw, value),
+        }
         if !comes_again {
-            left.remove(&name);
+            left.remove(name);
         }
     }
-    list.extend(
-        left.values()
-            .map(|member| plain(&member.key, &member.value)),
-    );
-    Ok(Crossed {
-        value: Some(Node::Array(list)),
-        rest: None,
-    })
+    for (raw, value) in left.values() {
+        push_entry(&mut list, raw, value);
+    }
+    list.push(']');
+    Ok(Crossed::whole(Some(Node::from(list))))
 }
 
-fn plain<'a>(name: &str, value: &Node<'a>) -> Node<'a> {
-    let mut entry = Object::default();
-    entry.push(Cow::Borrowed("name"), Node::from(format!("\"{name}\"")));
-    entry.push(Cow::Borrowed("value"), value.clone());
-    Node::Object(entry)
+/// The name that a kept entry is of: it stands alone, or in the entry.
+fn name_of<'n>(kept: &'n Node<'n>) -> Cow<'n, str> {
+    match kept.string() {
+        Some(raw) => decode(raw),
+        None => Entry::read(kept)
+            .map(|entry| Cow::Owned(decode(entry.raw_name()).into_owned()))
+            .unwrap_or_default(),
+    }
+}
+
+fn push_entry(list: &mut String, raw_name: &str, value: &str) {
+    push_comma(list);
+    list.push_str("{\"name\":");
+    push_quoted(list, raw_name);
+    list.push_str(",\"value\":");
+    list.push_str(value);
+    list.push('}');
+}
+
+fn push_quoted(out: &mut String, raw: &str) {
+    out.push('"');
+    out.push_str(raw);
+    out.push('"');
+}
+
+fn push_comma(out: &mut String) {
+    if out.len() > 1 {
+        out.push(',');
+    }
 }

@@ -1,5 +1,6 @@
 //! How the versions of Task stand to each other, field by field. To add a field to a version, add its line here.
 
+mod completion;
 mod env;
 mod old_status;
 mod parameters;
@@ -31,33 +32,8 @@ pub const V1ALPHA1: &[Field] = &[
         "spec.timeoutSeconds",
         &timeout::TIMEOUT,
     ),
-    hub_only("spec.operation.completion"),
-    same("status.observedGeneration"),
-    same("status.phase"),
-    same("status.replicas"),
-    same("status.availableReplicas"),
-    same("status.selector"),
-    same("status.lastUpdateTime"),
-    same("status.conditions[type].type"),
-    same("status.conditions[type].status"),
-    same("status.conditions[type].reason"),
-    same("status.conditions[type].message"),
-    same("status.conditions[type].lastTransitionTime"),
-    same("status.conditions[type].observedGeneration"),
-    same("status.lastAsyncOperationID"),
-    same("status.externalSystemURL"),
-    same("status.failureDetails[code,message,timestamp].code"),
-    same("status.failureDetails[code,message,timestamp].message"),
-    same("status.failureDetails[code,message,timestamp].timestamp"),
-    same("status.operation.phase"),
-    same("status.operation.key"),
-    same("status.operation.requestHash"),
-    same("status.operation.attempts"),
-    same("status.operation.startedAt"),
-    same("status.operation.nextCheckAt"),
-    same("status.operation.completedAt"),
-    same("status.operation.result"),
-    same("status.operation.lastEventID"),
+    hub_only("spec.operation.completion", completion::is_one),
+    same("status"),
     old_name(
         "status.operation.phase",
         "status.taskStatus",
@@ -77,78 +53,111 @@ pub const V1ALPHA1: &[Field] = &[
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
     use serde_json::Value;
 
     use super::*;
+    use crate::field::Role;
 
-    /// The paths of a schema's leaves, as the table writes them.
-    fn leaves(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
-        let (schema, path) = match (
-            schema["items"].as_object(),
-            schema["x-kubernetes-list-map-keys"].as_array(),
-        ) {
-            (Some(_), Some(keys)) if !path.ends_with("env") => {
-                let keys: Vec<_> = keys.iter().filter_map(Value::as_str).collect();
-                (&schema["items"], format!("{path}[{}]", keys.join(",")))
-            }
-            (Some(items), None) if items.contains_key("properties") => {
-                let members: Vec<_> = items["properties"]
-                    .as_object()
-                    .unwrap()
-                    .keys()
-                    .map(String::as_str)
-                    .collect();
-                (&schema["items"], format!("{path}[{}]", members.join(",")))
-            }
-            _ => (schema, path.to_owned()),
-        };
-        match schema["properties"].as_object() {
-            Some(properties) => {
-                for (name, property) in properties {
-                    let below = if path.is_empty() {
-                        name.clone()
-                    } else {
-                        format!("{path}.{name}")
-                    };
-                    leaves(property, &below, found);
-                }
-            }
-            None => {
-                found.insert(path);
-            }
-        }
-    }
+    type Paths = BTreeMap<String, Value>;
 
-    fn schema_leaves(version: &str) -> BTreeSet<String> {
+    /// The schemas of a version's fields by their paths, as far down as the table has lines.
+    fn fields_of(version: &str, lines: &[&str]) -> Paths {
         let crd = serde_json::to_value(task_crds::crd()).unwrap();
         let versions = crd["spec"]["versions"].as_array().unwrap();
         let version = versions
             .iter()
             .find(|candidate| candidate["name"] == version)
             .unwrap();
-        let mut found = BTreeSet::new();
-        leaves(&version["schema"]["openAPIV3Schema"], "", &mut found);
-        found.retain(|path| {
-            !["apiVersion", "kind", "metadata"].contains(&path.as_str())
-                && !path.starts_with("metadata.")
-        });
+        let mut found = Paths::new();
+        collect(&version["schema"]["openAPIV3Schema"], "", lines, &mut found);
+        found.retain(|path, _| !["apiVersion", "kind", "metadata"].contains(&path.as_str()));
         found
     }
 
-    fn table_leaves(path: fn(&Field) -> &'static str) -> BTreeSet<String> {
+    fn collect(schema: &Value, path: &str, lines: &[&str], found: &mut Paths) {
+        let stop = lines.contains(&path) || path == "metadata";
+        match schema["properties"].as_object() {
+            Some(properties) if !stop => {
+                for (name, property) in properties {
+                    let below = [path, name].join(".").trim_matches('.').to_owned();
+                    collect(property, &below, lines, found);
+                }
+            }
+            _ => {
+                found.insert(path.to_owned(), schema.clone());
+            }
+        }
+    }
+
+    /// The lines of the table that are fields of their own, by the path of one version.
+    fn lines(path: fn(&Field) -> &'static str) -> Vec<&'static str> {
         V1ALPHA1
             .iter()
+            .filter(|field| !matches!(field.role, Role::OldName(_)))
             .map(path)
             .filter(|path| !path.is_empty())
-            .map(str::to_owned)
             .collect()
+    }
+
+    fn without_descriptions(schema: &Value) -> Value {
+        match schema {
+            Value::Object(members) => members
+                .iter()
+                // A property of that name has a schema, which is no string.
+                .filter(|(key, value)| !(*key == "description" && value.is_string()))
+                .map(|(key, value)| (key.clone(), without_descriptions(value)))
+                .collect(),
+            Value::Array(items) => items.iter().map(without_descriptions).collect(),
+            scalar => scalar.clone(),
+        }
+    }
+
+    /// Takes the schema of an old name out of those of its version.
+    fn take_old_name(fields: &mut Paths, path: &str) -> Option<Value> {
+        let (line, below) = fields.iter_mut().find_map(|(line, schema)| {
+            Some((schema, path.strip_prefix(line)?.strip_prefix('.')?))
+        })?;
+        line["properties"].as_object_mut()?.remove(below)
     }
 
     #[test]
     fn the_table_has_every_leaf_of_both_schemas_and_no_other() {
-        assert_eq!(table_leaves(|field| field.hub), schema_leaves("v1"));
-        assert_eq!(table_leaves(|field| field.spoke), schema_leaves("v1alpha1"));
+        for (version, lines) in [
+            ("v1", lines(|field| field.hub)),
+            ("v1alpha1", lines(|field| field.spoke)),
+        ] {
+            let fields = fields_of(version, &lines);
+            let mut lines = lines;
+            lines.sort_unstable();
+            assert_eq!(fields.keys().collect::<Vec<_>>(), lines, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_the_table_calls_the_same_has_the_same_schema_in_both_versions() {
+        let hub = fields_of("v1", &lines(|field| field.hub));
+        let mut spoke = fields_of("v1alpha1", &lines(|field| field.spoke));
+        for field in V1ALPHA1 {
+            if matches!(field.role, Role::OldName(_)) {
+                assert!(
+                    take_old_name(&mut spoke, field.spoke).is_some(),
+                    "{}",
+                    field.spoke
+                );
+            }
+        }
+        for field in V1ALPHA1 {
+            if matches!(field.role, Role::Same) {
+                let (hub, spoke) = (&hub[field.hub], &spoke[field.spoke]);
+                assert_eq!(
+                    without_descriptions(hub),
+                    without_descriptions(spoke),
+                    "{}",
+                    field.hub
+                );
+            }
+        }
     }
 }

@@ -1,24 +1,31 @@
 //! `operation.parameters`, any JSON, and `parameters`, strings only.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
-use crate::json::{Node, Object, Scanner, decode, encode};
+use crate::json::{MAX_DEPTH, Node, Scanner, decode, encode, is_canonical, same_value};
 use crate::lens::{Crossed, Lens, Unexpected, Way};
 use crate::rest::Rest;
 
-/// A string is itself in both. Any other value is shown as its JSON text, and the rest remembers of which kind it was: text that
-/// is still JSON of that kind, edited or not, becomes such a value again; any other text stays a string.
+/// A string is itself in both. Any other value is shown as its JSON text, and the rest of v1 remembers of which kind it was: text
+/// that is still JSON of that kind, edited or not, becomes such a value again; any other text stays a string.
+///
+/// The API server writes values anew: `2.0` becomes `2`. So that who wrote such a text at v1alpha1 reads it as it was, the rest of
+/// v1alpha1 holds it for as long as the value is the same.
 pub(super) struct Parameters;
 
-/// What the rest remembers of a value that is no string although the spoke has strings only.
-const AS_IT_IS: &str = "\"as it is\"";
+/// What follows a kind in the rest where the value's text is one that the API server would write differently, and has not: then the
+/// text in v1alpha1 is the value's own, and none that somebody chose.
+const AS_WRITTEN: &str = ", as written";
 
 /// The levels around a parameter in the largest message that it is part of: a ConversionReview.
 const LEVELS_AROUND: usize = 7;
 
 impl Lens for Parameters {
-    fn label(&self) -> Option<&'static str> {
-        Some("kinds")
+    fn label(&self, way: Way) -> Option<&'static str> {
+        Some(match way {
+            Way::Down => "kinds",
+            Way::Up => "texts",
+        })
     }
 
     fn cross<'a>(
@@ -27,64 +34,85 @@ impl Lens for Parameters {
         source: Option<&Node<'a>>,
         kept: Option<&Node<'a>>,
     ) -> Result<Crossed<'a>, Unexpected> {
-        let Some(source) = source else {
-            return Ok(Crossed::default());
+        let source = match source {
+            Some(source) if !source.is_null() => source,
+            nothing => return Ok(Crossed::whole(nothing.cloned())),
         };
-        if source.is_null() {
-            return Ok(Crossed {
-                value: Some(source.clone()),
-                rest: None,
-            });
-        }
         let members = source
             .members()
             .ok_or_else(|| Unexpected::at_top("an object", source))?;
         let kept = kept
             .and_then(|kept| Rest::parse(&kept.text()).ok())
             .unwrap_or_default();
-        let mut shown = Object::default();
-        let mut kinds = BTreeMap::new();
+        let mut shown = String::from("{");
+        let mut lost = Rest::default();
         for member in members.members() {
-            let key = decode(&member.key);
-            let kept = kept.entries.get(key.as_ref()).map(String::as_str);
-            let (value, kind) = match way {
+            let name = decode(&member.key);
+            let kept = kept.entries.get(name.as_ref()).map(String::as_str);
+            let (value, remember) = match way {
                 Way::Down => down(&member.value, kept),
                 Way::Up => up(&member.value, kept),
             };
-            kinds.extend(kind.map(|kind| (key.into_owned(), kind)));
-            shown.push(member.key.clone(), value);
+            // Of a name that is written twice the last one counts.
+            match remember {
+                Some(text) => lost.entries.insert(name.into_owned(), text),
+                None => lost.entries.remove(name.as_ref()),
+            };
+            shown.push_str(if shown.len() > 1 { ",\"" } else { "\"" });
+            shown.push_str(&member.key);
+            shown.push_str("\":");
+            shown.push_str(&value);
         }
-        let rest = (!kinds.is_empty()).then(|| Rest { entries: kinds }.to_json());
+        shown.push('}');
         Ok(Crossed {
-            value: Some(Node::Object(shown)),
-            rest,
+            value: Some(Node::from(shown)),
+            rest: (!lost.entries.is_empty()).then(|| lost.to_json()),
         })
     }
 }
 
-fn down<'a>(value: &Node<'a>, kept: Option<&str>) -> (Node<'a>, Option<String>) {
-    if value.kind() == "string" || kept == Some(AS_IT_IS) {
-        return (value.clone(), None);
+/// What is shown of a value, and its kind if that is to be remembered. `kept` is the text that it had at the spoke, in quotes.
+fn down<'n>(value: &'n Node<'_>, kept: Option<&'n str>) -> (Cow<'n, str>, Option<String>) {
+    let text = value.text();
+    if value.kind() == "string" {
+        return (text, None);
     }
-    (
-        Node::from(encode(&value.text())),
-        Some(encode(value.kind())),
-    )
+    let chosen = kept.filter(|kept| {
+        let kept = Node::from(*kept);
+        kept.string()
+            .is_some_and(|kept| same_value(&decode(kept), &text))
+    });
+    if let Some(chosen) = chosen {
+        return (Cow::Borrowed(chosen), Some(encode(value.kind())));
+    }
+    let writing = if is_canonical(&text) { "" } else { AS_WRITTEN };
+    let kind = format!("\"{}{writing}\"", value.kind());
+    (Cow::Owned(encode(&text)), Some(kind))
 }
 
-fn up<'a>(shown: &Node<'a>, kept: Option<&str>) -> (Node<'a>, Option<String>) {
-    let Some(raw) = shown.string() else {
-        return (shown.clone(), Some(AS_IT_IS.to_owned()));
+/// The value of what is shown, and its text if that is to be remembered. `kept` is the kind that it had at the hub, in quotes.
+fn up<'n>(shown: &'n Node<'_>, kept: Option<&str>) -> (Cow<'n, str>, Option<String>) {
+    let kind = kept.and_then(|kept| kept.strip_prefix('"')?.strip_suffix('"'));
+    let (Some(raw), Some(kind)) = (shown.string(), kind) else {
+        return (shown.text(), None);
     };
-    let parsed = kept.and_then(|kind| json_of_kind(&decode(raw), kind));
-    (parsed.unwrap_or_else(|| shown.clone()), None)
+    let (kind, as_written) = match kind.strip_suffix(AS_WRITTEN) {
+        Some(kind) => (kind, true),
+        None => (kind, false),
+    };
+    let text = decode(raw);
+    if !is_json_of_kind(&text, kind) {
+        return (shown.text(), None);
+    }
+    let remember = !as_written && !is_canonical(&text);
+    let remember = remember.then(|| shown.text().into_owned());
+    (text, remember)
 }
 
-/// `text` as a JSON value, if it is one of this kind (in quotes).
-fn json_of_kind<'b>(text: &str, kind: &str) -> Option<Node<'b>> {
-    let mut scanner = Scanner::with_depth(text, crate::json::MAX_DEPTH - LEVELS_AROUND);
-    let value = scanner.value().ok()?;
-    scanner.end().ok()?;
-    let value = Node::from(value);
-    (encode(value.kind()) == kind).then(|| value.into_owned())
+/// Whether `text` is a JSON value of this kind, and nothing around it. A string is shown as it is and so never told by its kind.
+fn is_json_of_kind(text: &str, kind: &str) -> bool {
+    let mut scanner = Scanner::with_depth(text, MAX_DEPTH - LEVELS_AROUND);
+    scanner.value().is_ok_and(|value| {
+        value.len() == text.len() && kind != "string" && Node::from(value).kind() == kind
+    })
 }

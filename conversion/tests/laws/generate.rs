@@ -23,6 +23,15 @@ fn word() -> impl Strategy<Value = Json> {
     ]
 }
 
+/// The raw text of keys.
+fn keys() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => "[a-z]{1,3}",
+        1 => "[a-z/~.é]{1,3}",
+        1 => prop::sample::select(vec![r#"\""#, r"\\u0061", r"\n", r"\u00ea", "", "/"]).prop_map(str::to_owned),
+    ]
+}
+
 /// Any JSON, nested up to a few levels.
 fn any_json() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
@@ -45,7 +54,7 @@ fn any_json() -> impl Strategy<Value = Json> {
     leaf.prop_recursive(4, 16, 3, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..3).prop_map(Json::Array),
-            btree_map("[a-z]{1,3}", inner, 0..3).prop_map(Json::Object),
+            btree_map(keys(), inner, 0..3).prop_map(Json::Object),
         ]
     })
 }
@@ -66,7 +75,7 @@ fn some_of(members: Vec<(&'static str, BoxedStrategy<Json>)>) -> BoxedStrategy<J
 
 /// Adds members that no schema knows, sometimes.
 fn with_unknown(object: BoxedStrategy<Json>) -> BoxedStrategy<Json> {
-    let unknown = btree_map("x[a-z~]{1,2}", any_json(), 0..2);
+    let unknown = btree_map("x[a-z~/é]{1,2}", any_json(), 0..2);
     (object, prop::option::weighted(0.2, unknown))
         .prop_map(|(object, unknown)| match object {
             Json::Object(mut members) => {
@@ -225,7 +234,7 @@ pub fn hub() -> BoxedStrategy<Json> {
         (
             "parameters",
             or_null(
-                btree_map("[a-z]{1,3}", any_json(), 0..4)
+                btree_map(keys(), any_json(), 0..4)
                     .prop_map(Json::Object)
                     .boxed(),
             ),
@@ -244,8 +253,8 @@ pub fn hub() -> BoxedStrategy<Json> {
                 "\"720h\"",
                 "\"1ns\"",
                 "\"1h0m\"",
-                "\"0s\"",
-                "\"soon\"",
+                "\"+1h\"",
+                "\"719h59m59.999999999s\"",
                 "null",
             ]),
         ),
@@ -258,8 +267,24 @@ pub fn hub() -> BoxedStrategy<Json> {
     task("v1", some_of(spec), status(Vec::new()))
 }
 
-/// A v1alpha1 Task. The old names of its status are absent: they have laws of their own.
+/// A v1alpha1 Task. The old names of its status are absent: they have a law of their own.
 pub fn spoke() -> BoxedStrategy<Json> {
+    spoke_with(Vec::new())
+}
+
+/// A v1alpha1 Task whose status has old names, in agreement with the new ones or not.
+pub fn spoke_with_old_names() -> BoxedStrategy<Json> {
+    spoke_with(vec![
+        (
+            "taskStatus",
+            of(&["\"\"", "\"Running\"", "\"Completed\"", "\"Failed\"", "null"]),
+        ),
+        ("taskResult", or_null(word().boxed())),
+        ("completedAt", or_null(times())),
+    ])
+}
+
+fn spoke_with(old_names: Vec<(&'static str, BoxedStrategy<Json>)>) -> BoxedStrategy<Json> {
     let entry = |name: String| {
         with_unknown(some_of(vec![("value", word().boxed())])).prop_map(move |entry| match entry {
             Json::Object(mut members) => {
@@ -282,17 +307,17 @@ pub fn spoke() -> BoxedStrategy<Json> {
         (
             "parameters",
             or_null(
-                btree_map("[a-z]{1,3}", word(), 0..4)
+                btree_map(keys(), word(), 0..4)
                     .prop_map(Json::Object)
                     .boxed(),
             ),
         ),
         (
             "timeoutSeconds",
-            of(&["1", "90", "3600", "2592000", "1e3", "1.5", "0", "null"]),
+            of(&["1", "90", "3600", "2592000", "1e3", "90.0", "null"]),
         ),
     ]);
-    task("v1alpha1", some_of(spec), status(Vec::new()))
+    task("v1alpha1", some_of(spec), status(old_names))
 }
 
 /// Text of any kind.
@@ -300,36 +325,61 @@ pub fn edited_text() -> BoxedStrategy<Json> {
     word().boxed()
 }
 
-/// A rest as only a hand would write it.
+/// A rest of either version as only a hand would write it.
 pub fn crafted_rest() -> BoxedStrategy<Json> {
     let keys = prop::sample::select(vec![
-        "/",
+        "/xb",
         "/spec",
         "/spec/env",
         "/spec/image",
         "/spec/provider",
+        "/spec/parameters",
+        "/spec/timeoutSeconds",
         "/spec/operation",
         "/spec/operation/provider",
         "/spec/operation/completion",
         "/spec/operation/timeout",
         "/spec/operation/parameters",
+        "/spec/xa",
+        "/status",
         "/status/operation",
+        "/status/taskStatus",
+        "/status/completedAt",
         "/metadata/name",
         "/apiVersion",
         "kinds:/spec/operation/parameters",
+        "texts:/spec/parameters",
         "order:/spec/env",
-        "items:/status/conditions",
         "unread",
-        "omitted",
     ]);
-    let operation = prop_oneof![
+    let value = prop_oneof![
         hub().prop_map(|task| task
             .at("/spec/operation")
             .cloned()
             .unwrap_or(Json::Scalar("5".to_owned()))),
+        spoke().prop_map(|task| task
+            .at("/spec/env")
+            .cloned()
+            .unwrap_or(Json::Scalar("\"1h\"".to_owned()))),
+        btree_map(keys_of_parameters(), kinds(), 0..3).prop_map(Json::Object),
         any_json(),
     ];
-    btree_map(keys.prop_map(str::to_owned), operation, 1..4)
+    btree_map(keys.prop_map(str::to_owned), value, 1..4)
         .prop_map(Json::Object)
         .boxed()
+}
+
+fn keys_of_parameters() -> impl Strategy<Value = String> {
+    "[a-z]"
+}
+
+fn kinds() -> BoxedStrategy<Json> {
+    of(&[
+        "\"number\"",
+        "\"string\"",
+        "\"object\"",
+        "\"number, as written\"",
+        "\"10\"",
+        "5",
+    ])
 }
