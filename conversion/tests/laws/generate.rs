@@ -2,6 +2,7 @@
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+use proptest::string::string_regex;
 
 use crate::json::Json;
 
@@ -13,10 +14,15 @@ fn quoted(text: &str) -> Json {
     scalar(serde_json::Value::from(text).to_string())
 }
 
+/// Texts of a pattern, which is read once: a pattern that stands for a strategy is read anew for each text.
+fn like(pattern: &str) -> BoxedStrategy<String> {
+    string_regex(pattern).unwrap().boxed()
+}
+
 fn word() -> impl Strategy<Value = Json> {
     prop_oneof![
-        "[a-z]{0,6}".prop_map(|text| quoted(&text)),
-        "[\\PC\"\\\\\n]{0,6}".prop_map(|text| quoted(&text)),
+        like("[a-z]{0,6}").prop_map(|text| quoted(&text)),
+        like("[\\PC\"\\\\\n]{0,6}").prop_map(|text| quoted(&text)),
         Just(scalar("\"\"")),
         Just(scalar(r#""\u003cb\u003e \ud83d\ude00""#)),
         Just(scalar("\"10\"")),
@@ -26,8 +32,8 @@ fn word() -> impl Strategy<Value = Json> {
 /// The raw text of keys.
 fn keys() -> impl Strategy<Value = String> {
     prop_oneof![
-        6 => "[a-z]{1,3}",
-        1 => "[a-z/~.é]{1,3}",
+        6 => like("[a-z]{1,3}"),
+        1 => like("[a-z/~.é]{1,3}"),
         1 => prop::sample::select(vec![r#"\""#, r"\\u0061", r"\n", r"\u00ea", "", "/"]).prop_map(str::to_owned),
     ]
 }
@@ -75,7 +81,7 @@ fn some_of(members: Vec<(&'static str, BoxedStrategy<Json>)>) -> BoxedStrategy<J
 
 /// Adds members that no schema knows, sometimes.
 fn with_unknown(object: BoxedStrategy<Json>) -> BoxedStrategy<Json> {
-    let unknown = btree_map("x[a-z~/é]{1,2}", any_json(), 0..2);
+    let unknown = btree_map(like("x[a-z~/é]{1,2}"), any_json(), 0..2);
     (object, prop::option::weighted(0.2, unknown))
         .prop_map(|(object, unknown)| match object {
             Json::Object(mut members) => {
@@ -107,12 +113,12 @@ fn times() -> BoxedStrategy<Json> {
 }
 
 fn names() -> impl Strategy<Value = String> {
-    "[-._a-zA-C][-._a-c0-9]{0,2}"
+    like("[-._a-zA-C][-._a-c0-9]{0,2}")
 }
 
 fn metadata() -> BoxedStrategy<Json> {
     let texts = || {
-        btree_map("[a-z]{1,4}(/[a-z]{1,3})?", word(), 1..3)
+        btree_map(like("[a-z]{1,4}(/[a-z]{1,3})?"), word(), 1..3)
             .prop_map(Json::Object)
             .boxed()
     };
