@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 
 use clap::{Parser, ValueEnum};
 
+use crate::certificates;
+
 /// Reconciles Tasks: keeps a Deployment, a Service and a ConfigMap for each, and tells in its status how they are.
 ///
 /// The connection to the API server is that of KUBECONFIG or ~/.kube/config, else that of the pod it runs in.
@@ -29,6 +31,10 @@ pub struct Args {
     /// The form of the log lines; what is logged is said by RUST_LOG (default: info).
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+
+    /// The certificates of the webhooks.
+    #[command(flatten)]
+    pub certificates: certificates::Args,
 }
 
 impl Args {

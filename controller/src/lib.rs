@@ -11,11 +11,13 @@
 //! | [`watched`] | a Task as the watch gives it, also one that does not decode |
 //! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
+//! | [`certificates`] | the certificates of the webhooks, where there is no cert-manager |
 //! | [`health`], [`metrics`], [`logging`] | what others see of the process |
 //! | [`names`] | the names that other systems know |
 
 mod args;
 pub mod cache;
+pub mod certificates;
 #[cfg(test)]
 mod fixtures;
 pub mod health;

@@ -15,6 +15,8 @@ use prometheus_client::{
 };
 use task_api_v1::TaskPhase;
 
+use crate::certificates;
+
 /// The media type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -27,6 +29,7 @@ pub struct Metrics {
     passes: Family<PassLabels, Counter>,
     durations: Histogram,
     undecodable: Counter,
+    certificates: certificates::Metrics,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -57,11 +60,13 @@ impl Default for Metrics {
             "Tasks seen that could not be decoded and were skipped",
             undecodable.clone(),
         );
+        let certificates = certificates::Metrics::registered(&mut registry);
         Self {
             registry,
             passes,
             durations,
             undecodable,
+            certificates,
         }
     }
 }
@@ -81,6 +86,11 @@ impl Metrics {
     /// Counts a Task that could not be decoded.
     pub fn undecodable(&self) {
         self.undecodable.inc();
+    }
+
+    /// The numbers of the webhooks' certificates.
+    pub fn certificates(&self) -> certificates::Metrics {
+        self.certificates.clone()
     }
 
     fn pass(&self, phase: String, result: &'static str, took: Duration) {

@@ -12,6 +12,10 @@ pub const CONFIG_HASH: &str = "task.example.io/config-hash";
 /// The prefix of the annotations that the controller looks at; it keeps no others in memory.
 pub const ANNOTATION_PREFIX: &str = "task.example.io/";
 
+/// The field manager under which the controller writes the certificates of the webhooks: it owns the `caBundle`s, and nothing else of the
+/// objects that hold them. Its Events bear the same name.
+pub const CERTIFICATES_FIELD_MANAGER: &str = "task-controller-certificates";
+
 /// The name of the container.
 pub const CONTAINER: &str = "task";
 

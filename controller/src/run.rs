@@ -31,7 +31,7 @@ use tokio::{
 
 use crate::{
     args::Args,
-    cache,
+    cache, certificates,
     health::{self, Readiness},
     metrics::{self, Metrics},
     reconcile::{self, Context, build::labels, observe::Caches},
@@ -46,6 +46,9 @@ const AGENT: &str = concat!("task-controller/", env!("CARGO_PKG_VERSION"));
 /// Why the controller could not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The options do not go together.
+    #[error(transparent)]
+    Certificates(#[from] certificates::TooShort),
     /// No connection to an API server is configured.
     #[error("cannot find out how to reach the API server")]
     Config(#[source] kube::config::InferConfigError),
@@ -71,6 +74,7 @@ pub enum Error {
 /// When it cannot start. Once it runs nothing makes it return: trouble with the API server is logged and
 /// tried again.
 pub async fn run(args: Args) -> Result<(), Error> {
+    args.certificates.check()?;
     let stop = stop_signal()?;
     let client = client().await?;
     let metrics = Arc::new(Metrics::default());
@@ -88,6 +92,14 @@ pub async fn run(args: Args) -> Result<(), Error> {
     )
     .await?;
 
+    if args.certificates.self_managed_certs {
+        // Each step may be broken off: it is found unfinished by whoever looks next.
+        tokio::spawn(certificates::keep(
+            client.clone(),
+            args.certificates.clone(),
+            metrics.certificates(),
+        ));
+    }
     let namespace = args.namespace();
     let managed = watcher::Config::default().labels(&labels::managed());
     let (tasks, task_events) = cache::watch(
