@@ -279,7 +279,7 @@ fn take<'a>(root: &mut Object<'a>, path: &[&str]) -> Option<Node<'a>> {
 }
 
 /// Sets the value at `path`, making the objects above it where there are none.
-fn put<'a>(root: &mut Object<'a>, path: &[&str], value: Node<'a>) {
+fn put<'a>(root: &mut Object<'a>, path: &[&'static str], value: Node<'a>) {
     let Some((first, below)) = path.split_first() else {
         return;
     };

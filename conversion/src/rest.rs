@@ -27,6 +27,9 @@ pub const COMPRESS_OVER: usize = 16 * 1024;
 /// Text longer than this many bytes is no rest: etcd takes no object of this size.
 pub const LIMIT: usize = 1536 * 1024;
 
+/// What an entry has besides its key and its value.
+const ENTRY: &str = r#""":,"#;
+
 /// How deep a value in a rest may nest: it comes to stand below a few levels of its object, and the object below a few of a review,
 /// all of which count for the API server.
 const DEPTH: usize = json::MAX_DEPTH - 10;
@@ -100,7 +103,9 @@ impl Rest {
 
     /// This rest as JSON, in the order of the keys.
     pub fn to_json(&self) -> String {
-        let mut out = String::from("{");
+        let length = |(key, value): (&String, &String)| key.len() + value.len() + ENTRY.len();
+        let mut out = String::with_capacity(self.entries.iter().map(length).sum::<usize>() + 1);
+        out.push('{');
         for (key, value) in &self.entries {
             if out.len() > 1 {
                 out.push(',');

@@ -107,18 +107,19 @@ pub fn answer(kind: &Kind, body: &[u8]) -> Answer {
         Err(error) => Some(one_line(&error.to_string(), MESSAGE_LIMIT)),
     };
 
-    let head = review.head();
     match &answer.failure {
         None => {
             // The API server sends what the head is made of before the objects; whoever does not costs a move of the objects.
-            if out.get(..review.objects_at) != Some(head.as_str()) {
+            if review.head_of != Some((review.api_version, review.uid)) {
+                let mut head = String::new();
+                review.write_head(&mut head);
                 out.replace_range(..review.objects_at, &head);
             }
             out.push_str("],\"result\":{\"status\":\"Success\"}}}");
         }
         Some(message) => {
             out.clear();
-            out.push_str(&head);
+            review.write_head(&mut out);
             out.push_str("],\"result\":{\"status\":\"Failure\",\"message\":");
             out.push_str(&json::encode(message));
             out.push_str("}}}");
@@ -140,6 +141,8 @@ struct Review<'a> {
     length: usize,
     /// Where in the answer the objects begin, once they have begun.
     objects_at: usize,
+    /// What the head of the answer was made of then: the apiVersion and the uid.
+    head_of: Option<(Option<&'a str>, Option<&'a str>)>,
     failures: Failures,
 }
 
@@ -150,13 +153,14 @@ const KIND: &str = "ConversionReview";
 const VERSIONS: [&str; 2] = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
 
 impl<'a> Review<'a> {
-    /// An answer up to its objects, from what has been read so far.
-    fn head(&self) -> String {
-        format!(
-            r#"{{"kind":"ConversionReview","apiVersion":{},"response":{{"uid":{},"convertedObjects":["#,
-            self.api_version.unwrap_or("\"apiextensions.k8s.io/v1\""),
-            self.uid.unwrap_or("\"\""),
-        )
+    /// Writes an answer up to its objects, from what has been read so far.
+    fn write_head(&self, out: &mut String) {
+        let api_version = self.api_version.unwrap_or("\"apiextensions.k8s.io/v1\"");
+        out.push_str("{\"kind\":\"ConversionReview\",\"apiVersion\":");
+        out.push_str(api_version);
+        out.push_str(",\"response\":{\"uid\":");
+        out.push_str(self.uid.unwrap_or("\"\""));
+        out.push_str(",\"convertedObjects\":[");
     }
 
     fn read(
@@ -271,7 +275,8 @@ impl<'a> Review<'a> {
         self.failures = Failures::default();
         *answer = Answer::default();
         out.clear();
-        out.push_str(&self.head());
+        self.write_head(out);
+        self.head_of = Some((self.api_version, self.uid));
         self.objects_at = out.len();
         // What the rests add to the objects stays in proportion to what was sent.
         let mut events = Events::with_more_to_unfold(self.length);

@@ -112,6 +112,14 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// The text of a value that is not opened.
+    pub fn unopened(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Object(_) => None,
+        }
+    }
+
     /// Whether this is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Text(text) if text == "null")
@@ -234,17 +242,16 @@ impl<'a> Object<'a> {
     }
 
     /// Sets `name`: in its place if it is there, otherwise at the end.
-    pub fn set(&mut self, name: &str, value: Node<'a>) {
+    pub fn set(&mut self, name: &'a str, value: Node<'a>) {
         match self.get_mut(name) {
             Some(place) => *place = value,
-            None => self.push_named(name, value),
+            None => self.push(key_of(name), value),
         }
     }
 
     /// Appends the member `name`, which must not be there yet.
     pub fn push_named(&mut self, name: &str, value: Node<'a>) {
-        let quoted = encode(name);
-        self.push(Cow::Owned(quoted[1..quoted.len() - 1].to_owned()), value);
+        self.push(Cow::Owned(key_of(name).into_owned()), value);
     }
 
     /// Appends a member by its key's raw text.
@@ -272,6 +279,16 @@ impl<'a> Object<'a> {
         Object {
             members: self.members.into_iter().map(owned).collect(),
         }
+    }
+}
+
+/// The text of a key that stands for `name`.
+fn key_of(name: &str) -> Cow<'_, str> {
+    let quoted = encode(name);
+    if quoted.len() == name.len() + 2 {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(quoted[1..quoted.len() - 1].to_owned())
     }
 }
 

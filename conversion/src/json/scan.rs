@@ -17,6 +17,10 @@ pub struct Malformed {
     pub expected: &'static str,
 }
 
+/// What the grammar asks for where the scanner stands. It stands there as long as nobody reads on, so this is all that goes from hand
+/// to hand below.
+type Expected = &'static str;
+
 /// A position in JSON text.
 #[derive(Debug)]
 pub struct Scanner<'a> {
@@ -57,8 +61,10 @@ impl<'a> Scanner<'a> {
     pub fn value(&mut self) -> Result<&'a str, Malformed> {
         self.skip_space();
         let start = self.at;
-        self.skip_value()?;
-        Ok(&self.text[start..self.at])
+        match self.skip_value() {
+            Ok(()) => Ok(&self.text[start..self.at]),
+            Err(expected) => Err(self.malformed(expected)),
+        }
     }
 
     /// Calls `member` with each key (its text between the quotes, escapes as written) of the object that stands here; `member`
@@ -70,15 +76,16 @@ impl<'a> Scanner<'a> {
         &mut self,
         mut member: impl FnMut(&mut Self, &'a str) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.expect(b'{', "an object")?;
-        self.descend()?;
+        self.enter(b'{', "an object")
+            .map_err(|expected| self.malformed(expected))?;
         if self.peek() == b'}' {
             self.at += 1;
         } else {
             loop {
-                let key = self.key()?;
+                let key = self.key().map_err(|expected| self.malformed(expected))?;
                 member(self, key)?;
-                if !self.comma_or(b'}', "',' or '}'")? {
+                let more = self.comma_or(b'}', "',' or '}'");
+                if !more.map_err(|expected| self.malformed(expected))? {
                     break;
                 }
             }
@@ -95,14 +102,15 @@ impl<'a> Scanner<'a> {
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.expect(b'[', "an array")?;
-        self.descend()?;
+        self.enter(b'[', "an array")
+            .map_err(|expected| self.malformed(expected))?;
         if self.peek() == b']' {
             self.at += 1;
         } else {
             loop {
                 item(self)?;
-                if !self.comma_or(b']', "',' or ']'")? {
+                let more = self.comma_or(b']', "',' or ']'");
+                if !more.map_err(|expected| self.malformed(expected))? {
                     break;
                 }
             }
@@ -118,7 +126,7 @@ impl<'a> Scanner<'a> {
     pub fn end(&mut self) -> Result<(), Malformed> {
         match self.peek() {
             0 if self.at == self.text.len() => Ok(()),
-            _ => self.fail("the end of the text"),
+            _ => Err(self.malformed("the end of the text")),
         }
     }
 
@@ -126,50 +134,58 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.at).copied().unwrap_or(0)
     }
 
-    fn fail<T>(&self, expected: &'static str) -> Result<T, Malformed> {
-        Err(Malformed {
+    /// What was expected where the scanner stands.
+    #[cold]
+    fn malformed(&self, expected: Expected) -> Malformed {
+        Malformed {
             offset: self.at,
             expected,
-        })
+        }
     }
 
     fn skip_space(&mut self) {
-        while matches!(self.byte(), b' ' | b'\n' | b'\r' | b'\t') {
+        // What the API server sends has none.
+        while self.byte() <= b' ' && matches!(self.byte(), b' ' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
         }
     }
 
-    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Malformed> {
+    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Expected> {
         if self.peek() != byte {
-            return self.fail(expected);
+            return Err(expected);
         }
         self.at += 1;
         Ok(())
     }
 
-    fn descend(&mut self) -> Result<(), Malformed> {
+    fn enter(&mut self, open: u8, expected: &'static str) -> Result<(), Expected> {
+        self.expect(open, expected)?;
+        self.descend()
+    }
+
+    fn descend(&mut self) -> Result<(), Expected> {
         match self.depth.checked_sub(1) {
             Some(left) => {
                 self.depth = left;
                 Ok(())
             }
-            None => self.fail("fewer levels of nesting"),
+            None => Err("fewer levels of nesting"),
         }
     }
 
     /// True for a comma, false for `close`.
-    fn comma_or(&mut self, close: u8, expected: &'static str) -> Result<bool, Malformed> {
+    fn comma_or(&mut self, close: u8, expected: &'static str) -> Result<bool, Expected> {
         let byte = self.peek();
         if byte != b',' && byte != close {
-            return self.fail(expected);
+            return Err(expected);
         }
         self.at += 1;
         Ok(byte == b',')
     }
 
-    fn key(&mut self) -> Result<&'a str, Malformed> {
+    fn key(&mut self) -> Result<&'a str, Expected> {
         if self.peek() != b'"' {
-            return self.fail("a key in quotes");
+            return Err("a key in quotes");
         }
         let start = self.at + 1;
         self.skip_string()?;
@@ -178,29 +194,29 @@ impl<'a> Scanner<'a> {
         Ok(key)
     }
 
-    fn skip_key(&mut self) -> Result<(), Malformed> {
+    fn skip_key(&mut self) -> Result<(), Expected> {
         if self.peek() != b'"' {
-            return self.fail("a key in quotes");
+            return Err("a key in quotes");
         }
         self.skip_string()?;
         self.expect(b':', "':'")
     }
 
     /// Skips one value. Nested ones are followed with a stack of one flag a level, not by recursion: depth is the sender's choice.
-    fn skip_value(&mut self) -> Result<(), Malformed> {
+    fn skip_value(&mut self) -> Result<(), Expected> {
         debug_assert!(self.inside.is_empty());
         let result = self.skip_nested();
         self.inside.clear();
         result
     }
 
-    fn skip_nested(&mut self) -> Result<(), Malformed> {
+    fn skip_nested(&mut self) -> Result<(), Expected> {
         loop {
             match self.peek() {
                 open @ (b'{' | b'[') => {
                     self.at += 1;
                     if self.inside.len() >= self.depth {
-                        return self.fail("fewer levels of nesting");
+                        return Err("fewer levels of nesting");
                     }
                     let object = open == b'{';
                     if self.peek() == if object { b'}' } else { b']' } {
@@ -218,7 +234,7 @@ impl<'a> Scanner<'a> {
                 b't' => self.literal("true")?,
                 b'f' => self.literal("false")?,
                 b'n' => self.literal("null")?,
-                _ => return self.fail("a value"),
+                _ => return Err("a value"),
             }
             // A value is complete: so may be any number of containers around it.
             loop {
@@ -238,17 +254,17 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn literal(&mut self, word: &'static str) -> Result<(), Malformed> {
+    fn literal(&mut self, word: &'static str) -> Result<(), Expected> {
         if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
-            return self.fail(word);
+            return Err(word);
         }
         self.at += word.len();
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Malformed> {
+    fn digits(&mut self) -> Result<(), Expected> {
         if !self.byte().is_ascii_digit() {
-            return self.fail("a digit");
+            return Err("a digit");
         }
         while self.byte().is_ascii_digit() {
             self.at += 1;
@@ -256,7 +272,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Malformed> {
+    fn number(&mut self) -> Result<(), Expected> {
         let start = self.at;
         let mut plain = true;
         if self.byte() == b'-' {
@@ -284,27 +300,35 @@ impl<'a> Scanner<'a> {
             && !self.text[start..self.at].parse().is_ok_and(f64::is_finite)
         {
             self.at = start;
-            return self.fail("a number within the range of a double");
+            return Err("a number within the range of a double");
         }
         Ok(())
     }
 
-    fn skip_string(&mut self) -> Result<(), Malformed> {
-        self.at += 1;
+    fn skip_string(&mut self) -> Result<(), Expected> {
+        let bytes = self.text.as_bytes();
+        let mut at = self.at + 1;
         loop {
-            self.at = plain_until(self.text.as_bytes(), self.at);
-            match self.byte() {
-                b'"' => {
-                    self.at += 1;
+            at = plain_until(bytes, at);
+            match bytes.get(at) {
+                Some(b'"') => {
+                    self.at = at + 1;
                     return Ok(());
                 }
-                b'\\' => self.escape()?,
-                _ => return self.fail("the rest of a string, with control characters escaped"),
+                Some(b'\\') => {
+                    self.at = at;
+                    self.escape()?;
+                    at = self.at;
+                }
+                _ => {
+                    self.at = at;
+                    return Err("the rest of a string, with control characters escaped");
+                }
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), Malformed> {
+    fn escape(&mut self) -> Result<(), Expected> {
         self.at += 1;
         match self.byte() {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
@@ -312,12 +336,12 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 for _ in 0..4 {
                     if !self.byte().is_ascii_hexdigit() {
-                        return self.fail("four hexadecimal digits");
+                        return Err("four hexadecimal digits");
                     }
                     self.at += 1;
                 }
             }
-            _ => return self.fail("a valid escape"),
+            _ => return Err("a valid escape"),
         }
         Ok(())
     }
@@ -325,27 +349,25 @@ impl<'a> Scanner<'a> {
 
 /// The position of the first byte from `at` on that is no plain part of a string (a quote, a backslash, a control character), or
 /// the end. Looks at eight bytes at a time.
-fn plain_until(bytes: &[u8], mut at: usize) -> usize {
+#[inline]
+pub(super) fn plain_until(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
     // The lowest set bit marks the first such byte; borrows can only set false marks above it.
     let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
     let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+    let mut rest = bytes.get(at..).unwrap_or_default();
+    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
         let word = u64::from_le_bytes(*chunk);
         let marks = (equal(word, b'"') | equal(word, b'\\') | below(word, 0x20)) & HIGH;
         if marks != 0 {
             return at + marks.trailing_zeros() as usize / 8;
         }
         at += 8;
+        rest = after;
     }
-    while bytes
-        .get(at)
-        .is_some_and(|&byte| byte != b'"' && byte != b'\\' && byte >= 0x20)
-    {
-        at += 1;
-    }
-    at
+    let is_plain = |&&byte: &&u8| byte != b'"' && byte != b'\\' && byte >= 0x20;
+    at + rest.iter().take_while(is_plain).count()
 }
 
 #[cfg(test)]

@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
+use super::scan::plain_until;
+
 /// The characters that `raw`, the text between a string's quotes, stands for.
 ///
 /// Half a surrogate pair, which no Rust string can hold, becomes U+FFFD, as it does for Go's `encoding/json`.
@@ -11,8 +15,9 @@ pub fn decode(raw: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
-    while let Some((plain, escaped)) = rest.split_once('\\') {
-        out.push_str(plain);
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let escaped = &rest[at + 1..];
         let (char, length) = unescape(escaped);
         out.push(char);
         rest = escaped.get(length..).unwrap_or_default();
@@ -64,26 +69,27 @@ fn has_escape(raw: &str) -> bool {
 
 /// `text` as a JSON string, quotes included.
 pub fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
+    let mut out = String::with_capacity(text.len() + text.len() / 8 + 2);
     out.push('"');
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x8 => "\\b",
-            0xc => "\\f",
-            ..0x20 => &format!("\\u{byte:04x}"),
-            _ => continue,
+    let mut rest = text;
+    loop {
+        let at = plain_until(rest.as_bytes(), 0);
+        out.push_str(&rest[..at]);
+        let Some(special) = rest.as_bytes().get(at) else {
+            break;
         };
-        out.push_str(&text[written..at]);
-        out.push_str(escape);
-        written = at + 1;
+        match special {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            0x8 => out.push_str("\\b"),
+            0xc => out.push_str("\\f"),
+            control => out.push_str(&format!("\\u{control:04x}")),
+        }
+        rest = &rest[at + 1..];
     }
-    out.push_str(&text[written..]);
     out.push('"');
     out
 }

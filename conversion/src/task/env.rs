@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::json::{Node, Object, decode};
+use crate::json::{Malformed, Node, Object, Scanner, decode, name_is};
 use crate::lens::{Crossed, Lens, Unexpected, Way};
 
 /// The map has no order, so the rest of a list that is not in the order of its names is that order. An entry that is more than a
@@ -39,88 +39,106 @@ impl Lens for Env {
 
 /// One entry of the list.
 struct Entry<'n> {
-    node: &'n Node<'n>,
-    members: Cow<'n, Object<'n>>,
+    text: &'n str,
+    /// The text between the quotes of the name.
+    raw_name: &'n str,
+    /// The value's text, if there is one.
+    value: Option<&'n str>,
+    members: usize,
 }
 
+/// Where below an entry something else is expected, what, and the kind of what is there.
+type NoEntry = (&'static str, &'static str, &'static str);
+
 impl<'n> Entry<'n> {
-    fn read(node: &'n Node<'n>) -> Result<Self, (&'static str, &'static str, &'static str)> {
-        let members = node
-            .members()
-            .ok_or(("", "an object with a name", node.kind()))?;
-        let entry = Self { node, members };
-        match entry.members.get("name") {
-            Some(name) if name.string().is_some() => Ok(entry),
-            name => Err(("/name", "a string", name.map_or("nothing", Node::kind))),
+    fn read(text: &'n str) -> Result<Self, NoEntry> {
+        let (mut name, mut value, mut members) = (None, None, 0);
+        let read = Scanner::new(text).object(|scanner, key| {
+            members += 1;
+            let text = scanner.value()?;
+            if name_is(key, "name") {
+                name = Some(text);
+            } else if name_is(key, "value") {
+                value = Some(text);
+            }
+            Ok::<_, Malformed>(())
+        });
+        if read.is_err() {
+            return Err(("", "an object with a name", Node::from(text).kind()));
+        }
+        let raw_name = name.and_then(|name| name.strip_prefix('"')?.strip_suffix('"'));
+        match raw_name {
+            Some(raw_name) => Ok(Self {
+                text,
+                raw_name,
+                value,
+                members,
+            }),
+            None => {
+                let found = name.map_or("nothing", |name| Node::from(name).kind());
+                Err(("/name", "a string", found))
+            }
         }
     }
 
-    /// The text between the quotes of the name.
-    fn raw_name(&self) -> &str {
-        self.members
-            .get("name")
-            .and_then(Node::string)
-            .unwrap_or_default()
-    }
-
-    fn value(&self) -> Cow<'_, str> {
-        self.members
-            .get("value")
-            .map_or(Cow::Borrowed(NO_VALUE), Node::text)
+    fn value(&self) -> &'n str {
+        self.value.unwrap_or(NO_VALUE)
     }
 
     /// Whether name and value tell all.
     fn is_plain(&self) -> bool {
-        self.members.members().len() == 2 && self.members.get("value").is_some()
+        self.members == 2 && self.value.is_some()
     }
 }
 
 fn up<'a>(list: &Node<'_>) -> Result<Crossed<'a>, Unexpected> {
+    let text = list.text();
     let items = list
         .items()
         .ok_or_else(|| Unexpected::at_top("an array", list))?;
     let mut entries = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
+    for (index, item) in items.iter().filter_map(Node::unopened).enumerate() {
         let entry = Entry::read(item).map_err(|(member, expected, found)| Unexpected {
             at: format!("/{index}{member}"),
             expected,
             found,
         })?;
-        entries.push(entry);
+        entries.push((decode(entry.raw_name), entry));
     }
-    let names: Vec<Cow<'_, str>> = entries
-        .iter()
-        .map(|entry| decode(entry.raw_name()))
-        .collect();
-    let in_order = names.is_sorted_by(|a, b| a < b);
+    let in_order = entries.is_sorted_by(|(a, _), (b, _)| a < b);
     // Of entries with the same name the last one counts, as it does for the kubelet.
     let last: BTreeMap<&str, usize> = match in_order {
         true => BTreeMap::new(),
-        false => names.iter().map(AsRef::as_ref).zip(0..).collect(),
+        false => entries
+            .iter()
+            .map(|(name, _)| name.as_ref())
+            .zip(0..)
+            .collect(),
     };
-    let counts = |index: usize| in_order || last.get(names[index].as_ref()) == Some(&index);
+    let counts = |index: usize, name: &str| in_order || last.get(name) == Some(&index);
 
     // Less than the list, whose every entry names its members.
-    let mut map = String::with_capacity(list.text().len());
+    let mut map = String::with_capacity(text.len());
     map.push('{');
-    for (index, entry) in entries.iter().enumerate() {
-        if counts(index) {
+    for (index, (name, entry)) in entries.iter().enumerate() {
+        if counts(index, name) {
             push_comma(&mut map);
-            push_quoted(&mut map, entry.raw_name());
+            push_quoted(&mut map, entry.raw_name);
             map.push(':');
-            map.push_str(&entry.value());
+            map.push_str(entry.value());
         }
     }
     map.push('}');
 
-    let rest = (!in_order || !entries.iter().all(Entry::is_plain)).then(|| {
-        let mut order = String::from("[");
-        for (index, entry) in entries.iter().enumerate() {
+    let rest = (!in_order || !entries.iter().all(|(_, entry)| entry.is_plain())).then(|| {
+        let mut order = String::with_capacity(text.len());
+        order.push('[');
+        for (index, (name, entry)) in entries.iter().enumerate() {
             push_comma(&mut order);
-            if entry.is_plain() && counts(index) {
-                push_quoted(&mut order, entry.raw_name());
+            if entry.is_plain() && counts(index, name) {
+                push_quoted(&mut order, entry.raw_name);
             } else {
-                entry.node.write(&mut order);
+                order.push_str(entry.text);
             }
         }
         order.push(']');
@@ -132,74 +150,106 @@ fn up<'a>(list: &Node<'_>) -> Result<Crossed<'a>, Unexpected> {
     })
 }
 
+/// One variable of the map.
+struct Variable<'n> {
+    name: Cow<'n, str>,
+    raw_name: &'n str,
+    value: Cow<'n, str>,
+    /// Where the known order names it for the last time.
+    last: Option<usize>,
+}
+
 fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unexpected> {
     let members = map
         .members()
         .ok_or_else(|| Unexpected::at_top("an object", map))?;
-    // By name, so that what remains when the known order is used up comes out in the order of names.
-    let mut left: BTreeMap<Cow<'_, str>, (&str, Cow<'_, str>)> = members
-        .members()
+    let mut variables = by_name(&members);
+    let order = kept.and_then(Node::items).unwrap_or_default();
+    let order: Vec<&str> = order.iter().filter_map(Node::unopened).collect();
+    let named: Vec<Option<usize>> = order
         .iter()
-        .map(|member| {
-            let raw: &str = &member.key;
-            (decode(raw), (raw, member.value.text()))
+        .map(|kept| {
+            let name = name_of(kept)?;
+            variables
+                .binary_search_by(|variable| variable.name.cmp(&name))
+                .ok()
         })
         .collect();
+    for (index, variable) in named.iter().enumerate() {
+        if let Some(variable) = variable {
+            variables[*variable].last = Some(index);
+        }
+    }
 
-    let order = kept.and_then(Node::items).unwrap_or_default();
-    let names: Vec<Cow<'_, str>> = order.iter().map(name_of).collect();
-    let last: BTreeMap<&str, usize> = names.iter().map(AsRef::as_ref).zip(0..).collect();
     // Each entry names its members, and nearly always the variables are the same as before.
-    let mut list = String::with_capacity(map.text().len() + left.len() * ENTRY.len() + 2);
+    let mut list = String::with_capacity(map.text().len() + variables.len() * ENTRY.len() + 2);
     list.push('[');
-    for (index, kept) in order.iter().enumerate() {
-        let name = names[index].as_ref();
-        let Some((raw, value)) = left.get(name) else {
+    for (index, (kept, variable)) in order.iter().zip(&named).enumerate() {
+        let Some(variable) = variable.map(|variable| &variables[variable]) else {
             continue;
         };
-        let comes_again = last.get(name) != Some(&index);
+        let comes_again = variable.last != Some(index);
         match Entry::read(kept) {
-            Ok(entry) if comes_again || entry.value() == *value => {
+            Ok(entry) if comes_again || entry.value() == variable.value => {
                 push_comma(&mut list);
-                kept.write(&mut list);
+                list.push_str(kept);
             }
-            Ok(entry) => {
-                let mut edited = entry.members.into_owned();
-                edited.set("value", Node::from(value.as_ref()));
+            Ok(_) => {
                 push_comma(&mut list);
+                let mut edited = Object::parse(kept).unwrap_or_default();
+                edited.set("value", Node::from(variable.value.as_ref()));
                 Node::Object(edited).write(&mut list);
             }
             // A name alone stands for the entry that counts.
             Err(_) if comes_again => {}
-            Err(_) => push_entry(&mut list, raw, value),
-        }
-        if !comes_again {
-            left.remove(name);
+            Err(_) => push_entry(&mut list, variable),
         }
     }
-    for (raw, value) in left.values() {
-        push_entry(&mut list, raw, value);
+    for variable in variables.iter().filter(|variable| variable.last.is_none()) {
+        push_entry(&mut list, variable);
     }
     list.push(']');
     Ok(Crossed::whole(Some(Node::from(list))))
 }
 
+/// The variables in the order of their names, which is how the API server writes them.
+fn by_name<'n>(members: &'n Object<'_>) -> Vec<Variable<'n>> {
+    let mut variables: Vec<_> = members
+        .members()
+        .iter()
+        .map(|member| Variable {
+            name: decode(&member.key),
+            raw_name: &member.key,
+            value: member.value.text(),
+            last: None,
+        })
+        .collect();
+    if !variables.is_sorted_by(|a, b| a.name < b.name) {
+        // The last of equal names counts: it comes first here, and the first is what stays.
+        variables.reverse();
+        variables.sort_by(|a, b| a.name.cmp(&b.name));
+        variables.dedup_by(|later, first| later.name == first.name);
+    }
+    variables
+}
+
 /// The name that a kept entry is of: it stands alone, or in the entry.
-fn name_of<'n>(kept: &'n Node<'n>) -> Cow<'n, str> {
-    match kept.string() {
-        Some(raw) => decode(raw),
-        None => Entry::read(kept)
-            .map(|entry| Cow::Owned(decode(entry.raw_name()).into_owned()))
-            .unwrap_or_default(),
+fn name_of(kept: &str) -> Option<Cow<'_, str>> {
+    match kept
+        .strip_prefix('"')
+        .and_then(|kept| kept.strip_suffix('"'))
+    {
+        Some(raw_name) => Some(decode(raw_name)),
+        None => Entry::read(kept).ok().map(|entry| decode(entry.raw_name)),
     }
 }
 
-fn push_entry(list: &mut String, raw_name: &str, value: &str) {
+fn push_entry(list: &mut String, variable: &Variable<'_>) {
     push_comma(list);
     list.push_str("{\"name\":");
-    push_quoted(list, raw_name);
+    push_quoted(list, variable.raw_name);
     list.push_str(",\"value\":");
-    list.push_str(value);
+    list.push_str(&variable.value);
     list.push('}');
 }
 
