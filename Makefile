@@ -23,6 +23,10 @@ test: ## Everything that must hold before a change is merged; it needs no networ
 test-load: ## What takes minutes: the webhook server under heavy load and ten thousand malformed requests.
 	$(CARGO) test --release --package task-conversion --test server -- --ignored --nocapture --test-threads=1
 
+.PHONY: bench
+bench: ## Measure the conversion of one object and of 500, beside serde_json::Value and memcpy.
+	$(CARGO) bench -p task-conversion --bench convert
+
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server
