@@ -50,6 +50,15 @@ pub mod reason {
     /// The API server refused a child and gave no reason that a condition can carry.
     pub const CHILD_REFUSED: &str = "ChildRefused";
 
+    /// Others change what the Task says of a child each time that it is put right.
+    pub const CHANGED_BY_OTHERS: &str = "ChangedByOthers";
+
+    /// The Task is being deleted.
+    pub const DELETING: &str = "Deleting";
+
+    /// Somebody paused the Deployment.
+    pub const DEPLOYMENT_PAUSED: &str = "DeploymentPaused";
+
     /// Something went wrong that may pass by itself; the Task is tried again.
     pub const RETRYING: &str = "Retrying";
 

@@ -54,6 +54,8 @@ struct Failing {
     generation: Option<i64>,
     failures: u32,
     due: Instant,
+    /// From when on a success is believed in.
+    quiet: Instant,
     setback: Option<Setback>,
 }
 
@@ -63,9 +65,14 @@ impl Retries {
         self.attempt_at(key, metadata, Instant::now())
     }
 
-    /// Notes that the children could not be applied.
-    pub fn set_back(&self, key: &ObjectRef<Watched>, metadata: &ObjectMeta, setback: &Setback) {
-        self.failed_at(key, metadata, Some(setback), Instant::now());
+    /// Notes that the children could not be applied, or had to be put right, and tells whether it is not for the first time.
+    pub fn set_back(
+        &self,
+        key: &ObjectRef<Watched>,
+        metadata: &ObjectMeta,
+        setback: &Setback,
+    ) -> bool {
+        self.set_back_at(key, metadata, setback, Instant::now())
     }
 
     /// How long to wait after a pass that failed, for whatever reason.
@@ -73,7 +80,12 @@ impl Retries {
         self.wait_after_failure_at(key, metadata, Instant::now())
     }
 
-    /// Forgets the failures of a Task of which a whole pass succeeded, or which is gone.
+    /// Forgets the failures of a Task of which a whole pass succeeded; not yet so where others may undo it.
+    pub fn succeeded(&self, key: &ObjectRef<Watched>) {
+        self.succeeded_at(key, Instant::now());
+    }
+
+    /// Forgets the failures of a Task, which is gone or is left alone.
     pub fn forget(&self, key: &ObjectRef<Watched>) {
         self.failing().remove(key);
     }
@@ -84,6 +96,28 @@ impl Retries {
         let now = Instant::now();
         for failing in self.failing().values_mut() {
             failing.due = now;
+        }
+    }
+
+    fn set_back_at(
+        &self,
+        key: &ObjectRef<Watched>,
+        metadata: &ObjectMeta,
+        setback: &Setback,
+        now: Instant,
+    ) -> bool {
+        let again = self
+            .failing()
+            .get(key)
+            .is_some_and(|last| last.is_about(metadata) && last.kind() == Some(setback.kind));
+        self.failed_at(key, metadata, Some(setback), now);
+        again
+    }
+
+    fn succeeded_at(&self, key: &ObjectRef<Watched>, now: Instant) {
+        let mut failing = self.failing();
+        if failing.get(key).is_some_and(|last| last.quiet <= now) {
+            failing.remove(key);
         }
     }
 
@@ -123,16 +157,19 @@ impl Retries {
         setback: Option<&Setback>,
         now: Instant,
     ) -> Duration {
+        let kind = setback.map(|setback| setback.kind);
         let mut failing = self.failing();
         let before = failing
             .get(key)
             .filter(|last| last.is_about(metadata))
+            // Nothing failed where something was put right, so what failed before does not count.
+            .filter(|last| kind != Some(SetbackKind::Undone) || last.kind() == kind)
             .map_or(0, |last| last.failures);
-        let first = match setback.map(|setback| setback.kind) {
+        let first = match kind {
             // The watch tells when it is over: no try is held back.
             Some(SetbackKind::Waiting) => return Duration::ZERO,
             Some(SetbackKind::Lasting) => FIRST_WAIT_LASTING,
-            Some(SetbackKind::Passing) | None => FIRST_WAIT_PASSING,
+            Some(SetbackKind::Passing | SetbackKind::Undone) | None => FIRST_WAIT_PASSING,
         };
         let wait = backoff(first, before, self.jitter.hash_one((key, before)));
         let entry = Failing {
@@ -140,6 +177,11 @@ impl Retries {
             generation: metadata.generation,
             failures: before.saturating_add(1),
             due: now + wait,
+            quiet: match kind {
+                // As soon as it may be put right again it is seen whether it needs to be.
+                Some(SetbackKind::Undone) => now + 2 * wait,
+                _ => now,
+            },
             setback: setback.cloned(),
         };
         failing.insert(key.clone(), entry);
@@ -153,6 +195,10 @@ impl Retries {
 }
 
 impl Failing {
+    fn kind(&self) -> Option<SetbackKind> {
+        self.setback.as_ref().map(|setback| setback.kind)
+    }
+
     fn is_about(&self, metadata: &ObjectMeta) -> bool {
         self.uid == metadata.uid && self.generation == metadata.generation
     }
@@ -280,8 +326,43 @@ mod tests {
         for _ in 0..5 {
             retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
         }
-        retries.forget(&key());
+        retries.succeeded_at(&key(), start);
         let wait = retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
         assert!(wait < FIRST_WAIT_LASTING * 2, "{wait:?}");
+    }
+
+    #[test]
+    fn what_is_put_right_after_failures_is_put_right_for_the_first_time() {
+        let (retries, start) = (Retries::default(), Instant::now());
+        let set_back = |kind| {
+            retries.set_back_at(&key(), &generation(1), &setback(kind), start);
+            retries.wait_after_failure_at(&key(), &generation(1), start)
+        };
+        assert!(set_back(LASTING) < set_back(LASTING));
+        assert!(set_back(SetbackKind::Undone) < 2 * FIRST_WAIT_PASSING);
+    }
+
+    #[test]
+    fn what_others_undo_at_once_is_put_right_later_each_time_until_they_leave_it_alone() {
+        let (retries, mut now) = (Retries::default(), Instant::now());
+        let set_back =
+            |now| retries.set_back_at(&key(), &generation(1), &setback(SetbackKind::Undone), now);
+        let wait = |now| match retries.attempt_at(&key(), &generation(1), now) {
+            Attempt::NotYet { wait, .. } => wait,
+            Attempt::Now => Duration::ZERO,
+        };
+        let mut waits = Vec::new();
+        for round in 0..9 {
+            assert_eq!(set_back(now), round > 0);
+            waits.push(wait(now));
+            retries.succeeded_at(&key(), now);
+            now += waits[round];
+        }
+        assert!(
+            waits.is_sorted() && waits[8] >= Duration::from_secs(256),
+            "{waits:?}"
+        );
+        retries.succeeded_at(&key(), now + waits[8]);
+        assert!(!set_back(now));
     }
 }

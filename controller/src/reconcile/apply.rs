@@ -5,7 +5,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 use k8s_openapi::{NamespaceResourceScope, api::apps::v1::Deployment};
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{Patch, PatchParams},
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -13,8 +13,9 @@ use task_api_v1::{Task, names::FIELD_MANAGER};
 
 use super::{
     build::Children,
-    compare::is_applied,
+    compare,
     observe::{Caches, Child, Observed},
+    reclaim::{self, Remedy},
 };
 use crate::cache::{Cache, trim_metadata};
 
@@ -62,7 +63,42 @@ pub enum Error {
     },
 }
 
-/// Brings the children of `task` to what they should be, and returns the Deployment.
+/// The children, which are as they should be.
+pub struct Applied {
+    /// The Deployment.
+    pub deployment: Arc<Deployment>,
+    /// Where a child that was there was not so, such as `.spec.replicas of Deployment web`: it was put right.
+    pub put_right: Option<String>,
+}
+
+/// Whether all the children are there and as they should be, so that [`apply`] would make no request.
+///
+/// # Errors
+/// [`Error::Json`].
+pub fn is_applied(children: &Children, observed: &Observed) -> Result<bool, Error> {
+    Ok(is_so(&children.config_map, &observed.config_map)?
+        && is_so(&children.service, &observed.service)?
+        && is_so(&children.deployment, &observed.deployment)?)
+}
+
+fn is_so<K>(desired: &K, observed: &Child<K>) -> Result<bool, Error>
+where
+    K: Resource<DynamicType = ()> + Serialize,
+{
+    match observed {
+        Child::Ours(live) => Ok(difference(desired, live)?.is_none()),
+        Child::Absent | Child::Leaving | Child::Foreign(_) => Ok(false),
+    }
+}
+
+fn difference<K>(desired: &K, live: &K) -> Result<Option<String>, Error>
+where
+    K: Resource<DynamicType = ()> + Serialize,
+{
+    compare::difference(desired, live).map_err(|source| json_error(desired, source))
+}
+
+/// Brings the children of `task` to what they should be.
 ///
 /// In the order in which the pods need them; the first that fails stops the rest, so that no pod mounts
 /// a ConfigMap that is not the Task's. Children that are already as they should be cost no request.
@@ -75,12 +111,12 @@ pub async fn apply(
     task: &Task,
     children: &Children,
     observed: Observed,
-) -> Result<Arc<Deployment>, Error> {
+) -> Result<Applied, Error> {
     writable(&children.config_map, &observed.config_map)?;
     writable(&children.service, &observed.service)?;
     writable(&children.deployment, &observed.deployment)?;
 
-    settle(
+    let config_map = settle(
         client,
         &caches.config_maps,
         task,
@@ -88,7 +124,7 @@ pub async fn apply(
         observed.config_map,
     )
     .await?;
-    settle(
+    let service = settle(
         client,
         &caches.services,
         task,
@@ -96,14 +132,21 @@ pub async fn apply(
         observed.service,
     )
     .await?;
-    settle(
+    let deployment = settle(
         client,
         &caches.deployments,
         task,
         &children.deployment,
         observed.deployment,
     )
-    .await
+    .await?;
+    Ok(Applied {
+        put_right: config_map
+            .put_right
+            .or(service.put_right)
+            .or(deployment.put_right),
+        deployment: deployment.live,
+    })
 }
 
 fn writable<K: Resource<DynamicType = ()>>(desired: &K, observed: &Child<K>) -> Result<(), Error> {
@@ -117,6 +160,12 @@ fn writable<K: Resource<DynamicType = ()>>(desired: &K, observed: &Child<K>) -> 
     }
 }
 
+/// A child that is as it should be.
+struct Settled<K> {
+    live: Arc<K>,
+    put_right: Option<String>,
+}
+
 /// Brings one child to `desired`, starting from what is known of it.
 async fn settle<K>(
     client: &Client,
@@ -124,7 +173,7 @@ async fn settle<K>(
     task: &Task,
     desired: &K,
     mut observed: Child<K>,
-) -> Result<Arc<K>, Error>
+) -> Result<Settled<K>, Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
@@ -134,16 +183,19 @@ where
         + 'static,
 {
     let api: Api<K> = Api::namespaced(client.clone(), &desired.namespace().unwrap_or_default());
+    let mut put_right = None;
+    let mut remedied = false;
     for _ in 0..=IMMEDIATE_RETRIES {
         writable(desired, &observed)?;
         let precondition = match &observed {
-            Child::Ours(live)
-                if is_applied(desired, &**live)
-                    .map_err(|source| json_error(desired, source))? =>
-            {
-                return Ok(Arc::clone(live));
+            Child::Ours(live) => {
+                let Some(place) = difference(desired, live)? else {
+                    let live = Arc::clone(live);
+                    return Ok(Settled { live, put_right });
+                };
+                put_right = Some(format!("{place} of {}", describe(desired)));
+                json!({ "uid": live.uid() })
             }
-            Child::Ours(live) => json!({ "uid": live.uid() }),
             // No object has this version, so that this creates or conflicts, and never changes
             // an object that is not in the cache: it lacks our label, or is foreign. A plain create would
             // not do: it records its fields under another kind of manager than later applies do, and
@@ -154,7 +206,8 @@ where
             Ok(mut live) => {
                 trim_metadata(live.meta_mut());
                 tracing::info!(child = describe(desired), "applied");
-                return Ok(cache.wrote(live));
+                let live = cache.wrote(live);
+                return Ok(Settled { live, put_right });
             }
             Err(Error::Request {
                 source: kube::Error::Api(status),
@@ -162,10 +215,61 @@ where
             }) if status.code == 409 => {
                 observed = Child::of(&task.metadata, read(&api, desired).await?.map(Arc::new));
             }
+            Err(error) if !remedied && is_invalid(&error) => {
+                observed = Child::of(&task.metadata, read(&api, desired).await?.map(Arc::new));
+                let Child::Ours(live) = &observed else {
+                    return Err(error);
+                };
+                if !take_back(&api, desired, live).await? {
+                    return Err(error);
+                }
+                remedied = true;
+                observed = Child::of(&task.metadata, read(&api, desired).await?.map(Arc::new));
+            }
             Err(error) => return Err(error),
         }
     }
     Err(Error::Contended(describe(desired)))
+}
+
+fn is_invalid(error: &Error) -> bool {
+    matches!(error, Error::Request { source: kube::Error::Api(status), .. } if status.code == 422)
+}
+
+/// Takes back what others changed of `live` so that `desired` cannot be applied to it, and tells whether there was any of that.
+async fn take_back<K>(api: &Api<K>, desired: &K, live: &K) -> Result<bool, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
+{
+    let json = |object: &K| serde_json::to_value(object).map_err(|e| json_error(desired, e));
+    let name = desired.name_any();
+    match reclaim::remedy(&json(live)?, &json(desired)?) {
+        None => return Ok(false),
+        Some(Remedy::TakeBack(managed)) => {
+            let patch = Patch::Merge(json!({ "metadata": {
+                "resourceVersion": live.resource_version(),
+                "managedFields": managed,
+            }}));
+            let params = PatchParams {
+                field_manager: Some(FIELD_MANAGER.to_owned()),
+                ..PatchParams::default()
+            };
+            in_time(desired, api.patch(&name, &params, &patch)).await?;
+        }
+        Some(Remedy::Recreate) => {
+            let only_this = Preconditions {
+                uid: live.uid(),
+                resource_version: live.resource_version(),
+            };
+            let params = DeleteParams::default().preconditions(only_this);
+            in_time(desired, api.delete(&name, &params)).await?;
+        }
+    }
+    tracing::info!(
+        child = describe(desired),
+        "took back what others had changed"
+    );
+    Ok(true)
 }
 
 async fn write<K>(api: &Api<K>, desired: &K, precondition: Value) -> Result<K, Error>

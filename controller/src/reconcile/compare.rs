@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Whether `observed` holds all that `desired` sets.
+/// Where `observed` does not hold what `desired` sets, as a path such as `.spec.replicas`; `None` if it holds all of it.
 ///
 /// The API server may add fields (defaults, status, what others own), list elements (a sidecar, a
 /// finalizer) and nothing else; so an object holds another if it has each of its fields, a list if it has
@@ -13,29 +13,45 @@ use serde_json::Value;
 ///
 /// It cannot see that a field is no longer asked for. For that each child carries a hash of what was
 /// applied to it ([`crate::names::APPLIED_HASH`]), which is itself one of the fields compared.
-pub fn is_applied<K: Serialize>(desired: &K, observed: &K) -> Result<bool, serde_json::Error> {
-    Ok(holds(
+pub fn difference<K: Serialize>(
+    desired: &K,
+    observed: &K,
+) -> Result<Option<String>, serde_json::Error> {
+    Ok(lacks(
         Some(&serde_json::to_value(observed)?),
         &serde_json::to_value(desired)?,
     ))
 }
 
-fn holds(observed: Option<&Value>, desired: &Value) -> bool {
+fn lacks(observed: Option<&Value>, desired: &Value) -> Option<String> {
     let Some(observed) = observed else {
-        return is_empty(desired);
+        return (!is_empty(desired)).then(String::new);
     };
     match (observed, desired) {
-        (Value::Object(observed), Value::Object(desired)) => desired
-            .iter()
-            .all(|(name, desired)| holds(observed.get(name), desired)),
+        (Value::Object(observed), Value::Object(desired)) => {
+            desired.iter().find_map(|(name, desired)| {
+                lacks(observed.get(name), desired).map(|path| format!(".{name}{path}"))
+            })
+        }
         (Value::Array(observed), Value::Array(desired)) => {
             let mut rest = observed.iter();
-            desired
-                .iter()
-                .all(|desired| rest.any(|observed| holds(Some(observed), desired)))
+            let is_missing =
+                |desired: &Value| !rest.any(|observed| lacks(Some(observed), desired).is_none());
+            let index = desired.iter().position(is_missing)?;
+            let path = in_namesake(observed, &desired[index]).unwrap_or_default();
+            Some(format!("[{index}]{path}"))
         }
-        (observed, desired) => observed == desired,
+        (observed, desired) => (observed != desired).then(String::new),
     }
+}
+
+/// Where the element of the same name lacks what `desired` has, for people to see: in a list it is only said that an element is missing.
+fn in_namesake(observed: &[Value], desired: &Value) -> Option<String> {
+    let name = desired.get("name")?;
+    let namesake = observed
+        .iter()
+        .find(|element| element.get("name") == Some(name))?;
+    lacks(Some(namesake), desired)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -75,27 +91,36 @@ mod tests {
             (json!({"a": {"b": {}}}), json!({})),
             (json!({"a": []}), json!({"b": 1})),
         ] {
-            assert!(holds(Some(&observed), &desired), "{desired} in {observed}");
+            assert_eq!(
+                lacks(Some(&observed), &desired),
+                None,
+                "{desired} in {observed}"
+            );
         }
     }
 
     #[test]
-    fn what_it_may_not_do_is_a_difference() {
-        for (desired, observed) in [
-            (json!({"a": 1}), json!({})),
-            (json!({"a": 1}), json!({"a": 2})),
-            (json!({"a": false}), json!({})),
-            (json!({"a": 0}), json!({})),
-            (json!({"a": ""}), json!({"a": "x"})),
-            (json!({"a": [1, 2]}), json!({"a": [2, 1]})),
-            (json!({"a": [1, 1]}), json!({"a": [1]})),
+    fn what_it_may_not_do_is_a_difference_of_which_the_place_is_told() {
+        for (desired, observed, place) in [
+            (json!({"a": 1}), json!({}), ".a"),
+            (json!({"a": 1}), json!({"a": 2}), ".a"),
+            (json!({"a": false}), json!({}), ".a"),
+            (json!({"a": 0}), json!({}), ".a"),
+            (json!({"a": ""}), json!({"a": "x"}), ".a"),
+            (json!({"a": [1, 2]}), json!({"a": [2, 1]}), ".a[1]"),
+            (json!({"a": [1, 1]}), json!({"a": [1]}), ".a[1]"),
             (
-                json!({"a": [{"n": "x", "v": 1}]}),
-                json!({"a": [{"n": "x", "v": 2}]}),
+                json!({"a": [{"name": "x", "v": {"w": 1}}]}),
+                json!({"a": [{"name": "y"}, {"name": "x", "v": {"w": 2}}]}),
+                ".a[0].v.w",
             ),
-            (json!({"a": {"b": 1}}), json!({"a": [1]})),
+            (json!({"a": {"b": 1}}), json!({"a": [1]}), ".a"),
         ] {
-            assert!(!holds(Some(&observed), &desired), "{desired} in {observed}");
+            assert_eq!(
+                lacks(Some(&observed), &desired).as_deref(),
+                Some(place),
+                "{desired} in {observed}"
+            );
         }
     }
 
@@ -109,7 +134,7 @@ mod tests {
         let desired = deployment(&task);
         let mut observed = desired.clone();
         edit(&mut observed);
-        is_applied(&desired, &observed).unwrap()
+        difference(&desired, &observed).unwrap().is_none()
     }
 
     fn container(deployment: &mut Deployment) -> &mut Container {

@@ -6,6 +6,7 @@
 //! | what there should be | [`build`] | no, pure |
 //! | is it so already? | [`compare`] | no, pure |
 //! | make it so | [`apply`] | only for children that differ |
+//! | what others changed so that it cannot be made so | [`reclaim`] | no, pure; [`apply`] does it |
 //! | if it is not so, why | [`setback`] | no, pure |
 //! | so how is the Task? | [`verdict`] | no, pure |
 //! | what to say about it | [`status`] | no, pure; the patch is made here, only if it differs |
@@ -26,16 +27,18 @@ use task_api_v1::{Task, TaskPhase, names::FIELD_MANAGER};
 
 use crate::{
     retry::{Attempt, Retries},
-    watched::{Undecodable, Watched},
+    watched::Watched,
 };
+use apply::Applied;
 use setback::{Setback, SetbackKind};
 use status::OwnStatus;
-use verdict::Finding;
+use verdict::{Finding, Verdict};
 
 pub mod apply;
 pub mod build;
 pub mod compare;
 pub mod observe;
+pub mod reclaim;
 pub mod setback;
 pub mod status;
 pub mod verdict;
@@ -85,8 +88,8 @@ pub struct Outcome {
 /// Brings the children and the status of one Task to what they should be.
 ///
 /// Safe to repeat at any point: the names of the children are fixed, so that a pass that was cut off is
-/// simply made again. A Task that is being deleted is left to the garbage collector. Of one that cannot
-/// be decoded only the status is written, which says so.
+/// simply made again. Of a Task that is being deleted, and whose children are the garbage collector's, and of one
+/// that cannot be decoded only the status is written, which says so.
 ///
 /// # Errors
 /// See [`Error`]; the pass is to be repeated after [`retry_after`].
@@ -96,11 +99,16 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
         return Ok(Outcome::NOTHING);
     };
     if newest.meta().deletion_timestamp.is_some() {
-        return Ok(Outcome::NOTHING);
+        return leaving(context, &newest).await;
     }
     let task = match &newest.0 {
         Ok(task) => task,
-        Err(undecodable) => return skipped(context, &key, undecodable).await,
+        Err(undecodable) => {
+            let verdict = verdict::undecodable(&undecodable.error);
+            let outcome = left_alone(context, &newest, &verdict).await?;
+            context.retries.forget(&key);
+            return Ok(outcome);
+        }
     };
     if let Some(finding) = verdict::operation_gate(task) {
         return settled(context, &key, task, finding).await;
@@ -110,13 +118,32 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     let observed = observe::observe(task, &children, &context.caches);
     let known = observed.deployment.ours();
     let known = known.as_deref();
-    if let Attempt::NotYet { wait, setback } = context.retries.attempt(&key, &task.metadata) {
+    if let Attempt::NotYet { wait, setback } = context.retries.attempt(&key, &task.metadata)
+        // Somebody else may have put it right.
+        && !apply::is_applied(&children, &observed)?
+    {
         let phase = write_status(context, task, Finding::SetBack(&setback, known)).await?;
         return Ok(Outcome::after(phase, wait));
     }
 
     match apply::apply(&context.client, &context.caches, task, &children, observed).await {
-        Ok(deployment) => settled(context, &key, task, Finding::Applied(&deployment)).await,
+        Ok(Applied {
+            deployment,
+            put_right: None,
+        }) => settled(context, &key, task, Finding::Applied(&deployment)).await,
+        Ok(Applied {
+            deployment,
+            put_right: Some(place),
+        }) => {
+            let setback = Setback::undone(&place);
+            let finding = if context.retries.set_back(&key, &task.metadata, &setback) {
+                Finding::SetBack(&setback, Some(&deployment))
+            } else {
+                Finding::Applied(&deployment)
+            };
+            let phase = write_status(context, task, finding).await?;
+            Ok(Outcome::after(phase, verdict::look_again_after(phase)))
+        }
         Err(error) => {
             let setback = Setback::of(&error);
             context.retries.set_back(&key, &task.metadata, &setback);
@@ -133,26 +160,33 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     }
 }
 
-/// Ends a pass over a Task that cannot be decoded: until somebody changes it there is nothing to do.
-async fn skipped(
-    context: &Context,
-    key: &ObjectRef<Watched>,
-    task: &Undecodable,
-) -> Result<Outcome, Error> {
-    let verdict = verdict::undecodable(&task.error);
-    // A status that is not known cannot be compared, and would be written again after each change of it.
-    if let Some(current) = &task.status {
-        let deployment = observe::deployment(&task.metadata, &context.caches);
-        let next = status::next(
-            &task.metadata,
-            Some(current),
-            &verdict,
-            deployment.as_deref(),
-            now(),
-        );
-        write(context, &task.metadata, next).await?;
+/// A pass over a Task that is being deleted, which may be gone by now.
+async fn leaving(context: &Context, task: &Watched) -> Result<Outcome, Error> {
+    let deployment = observe::deployment(task.meta(), &context.caches);
+    match left_alone(context, task, &verdict::deleting(deployment.as_deref())).await {
+        Err(Error::Status(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {
+            Ok(Outcome::NOTHING)
+        }
+        told => told,
     }
-    context.retries.forget(key);
+}
+
+/// A pass over a Task whose children are left alone: until something changes there is nothing to do but to say so.
+async fn left_alone(
+    context: &Context,
+    task: &Watched,
+    verdict: &Verdict,
+) -> Result<Outcome, Error> {
+    let current = match &task.0 {
+        Ok(task) => Some(task.status.as_ref()),
+        // One that is not known cannot be compared, and would be written again after each change of it.
+        Err(undecodable) => undecodable.status.as_ref().map(Some),
+    };
+    if let Some(current) = current {
+        let deployment = observe::deployment(task.meta(), &context.caches);
+        let next = status::next(task.meta(), current, verdict, deployment.as_deref(), now());
+        write(context, task.meta(), next).await?;
+    }
     Ok(Outcome {
         phase: Some(verdict.phase),
         action: Action::await_change(),
@@ -167,7 +201,7 @@ async fn settled(
     finding: Finding<'_>,
 ) -> Result<Outcome, Error> {
     let phase = write_status(context, task, finding).await?;
-    context.retries.forget(key);
+    context.retries.succeeded(key);
     Ok(Outcome::after(phase, verdict::look_again_after(phase)))
 }
 

@@ -32,6 +32,12 @@ enum Scenario {
     ServiceIsRefused,
     /// The Service is changed by others all the time.
     ServiceIsContended,
+    /// The Service is refused as invalid, for no reason that others are to blame for.
+    ServiceIsInvalid,
+    /// The image of the Deployment is replaced by a webhook.
+    ImageIsReplaced,
+    /// The Task is gone.
+    TaskIsGone,
     /// The status cannot be written.
     StatusFails,
     /// Nothing can be written.
@@ -62,6 +68,11 @@ impl Scenario {
                 _ => status(409, "Conflict"),
             },
             (Self::ServiceIsRefused, "services") => status(403, "Forbidden"),
+            (Self::ServiceIsInvalid, "services") => match verb {
+                "GET" => (200, Whose::Ours.service(task)),
+                _ => status(422, "Invalid"),
+            },
+            (Self::TaskIsGone, "tasks") => status(404, "NotFound"),
             (Self::StatusFails, "tasks") | (Self::AllFails, _) => status(500, "InternalError"),
             (_, "tasks") => {
                 let mut written = json!(task);
@@ -72,6 +83,11 @@ impl Scenario {
             _ => {
                 let mut written = body;
                 written["metadata"]["resourceVersion"] = json!("100");
+                written["metadata"]["uid"] = json!("uid-of-child");
+                if matches!(self, Self::ImageIsReplaced) && plural == "deployments" {
+                    written["spec"]["template"]["spec"]["containers"][0]["image"] =
+                        json!("mirror/image");
+                }
                 (201, written)
             }
         }
@@ -289,12 +305,107 @@ async fn what_a_child_was_refused_for_is_not_hidden_by_a_status_that_cannot_be_w
 }
 
 #[tokio::test]
-async fn a_task_that_is_being_deleted_is_left_alone() {
+async fn a_refusal_that_others_are_not_to_blame_for_is_told_after_a_look() {
+    let task = task("web").build();
+    let (mut context, log) = controller(Scenario::ServiceIsInvalid, &task);
+    let children = build::children(&task).unwrap();
+    context.caches.config_maps = Cache::of([stored(children.config_map)]);
+    context.caches.services = Cache::of([Service {
+        spec: None,
+        ..stored(children.service)
+    }]);
+    let error = pass(&context, &task).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Apply(apply::Error::Request { .. })),
+        "{error}"
+    );
+    assert_eq!(
+        taken(&log),
+        [
+            "PATCH services if same",
+            "GET services",
+            "PATCH tasks if same"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_a_webhook_makes_of_a_child_is_not_put_right_again_by_each_event() {
+    let task = task("web").build();
+    let (context, log) = controller(Scenario::ImageIsReplaced, &task);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), CREATED);
+    for round in 0..3 {
+        pass(&context, &task).await.unwrap();
+        assert_eq!(taken(&log)[0], "PATCH deployments if same", "{round}");
+        for _ in 0..3 {
+            pass(&context, &task).await.unwrap();
+        }
+        let requests = taken(&log);
+        assert!(
+            requests
+                .iter()
+                .all(|request| request == "PATCH tasks if same")
+                && requests.len() <= 1,
+            "{requests:?}"
+        );
+        context.retries.come_due();
+    }
+    let told = context
+        .caches
+        .tasks
+        .get(&ObjectRef::new("web").within("default"));
+    let told = told
+        .unwrap()
+        .0
+        .clone()
+        .unwrap()
+        .status
+        .unwrap()
+        .conditions
+        .unwrap();
+    assert!(
+        told[0].message.ends_with(
+            "others keep changing .spec.template.spec.containers[0].image of Deployment web"
+        ),
+        "{}",
+        told[0].message
+    );
+}
+
+#[tokio::test]
+async fn of_a_task_that_is_being_deleted_only_the_status_says_so_once() {
     let mut task = task("web").build();
     task.metadata.deletion_timestamp = Some(crate::fixtures::at(1));
     let (context, log) = controller(Scenario::Healthy, &task);
+    for requests in [&["PATCH tasks if same"][..], &[]] {
+        let outcome = pass(&context, &task).await.unwrap();
+        assert_eq!(outcome.action, Action::await_change());
+        assert_eq!(taken(&log), requests);
+    }
+    let told = context
+        .caches
+        .tasks
+        .get(&ObjectRef::new("web").within("default"));
+    let told = told
+        .unwrap()
+        .0
+        .clone()
+        .unwrap()
+        .status
+        .unwrap()
+        .conditions
+        .unwrap();
+    let told = (told[0].status.as_str(), told[0].reason.as_str());
+    assert_eq!(told, ("False", "Deleting"));
+}
+
+#[tokio::test]
+async fn a_task_that_is_gone_before_its_status_is_written_is_no_failure() {
+    let mut task = task("web").build();
+    task.metadata.deletion_timestamp = Some(crate::fixtures::at(1));
+    let (context, _) = controller(Scenario::TaskIsGone, &task);
     assert_eq!(pass(&context, &task).await.unwrap(), Outcome::NOTHING);
-    assert_eq!(taken(&log), [""; 0]);
 }
 
 #[tokio::test]

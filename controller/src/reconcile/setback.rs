@@ -28,9 +28,20 @@ pub enum SetbackKind {
     Passing,
     /// It stays until somebody acts.
     Lasting,
+    /// Nothing failed, but others undo what is done.
+    Undone,
 }
 
 impl Setback {
+    /// The setback that it is to find again that others changed this, which was put right before.
+    pub fn undone(what: &str) -> Self {
+        Self {
+            kind: SetbackKind::Undone,
+            reason: reason::CHANGED_BY_OTHERS.to_owned(),
+            message: format!("others keep changing {what}"),
+        }
+    }
+
     /// The setback that an error of applying children is.
     pub fn of(error: &apply::Error) -> Self {
         let (kind, reason) = match error {

@@ -98,6 +98,11 @@ pub fn judge(task: &Task, finding: Finding<'_>) -> Verdict {
             reason::OPERATION_FAILED,
             "the operation failed, so the workload is not created",
         ),
+        Finding::SetBack(setback, Some(deployment)) if setback.kind == SetbackKind::Undone => {
+            let mut verdict = judge_rollout(task.spec.replicas, deployment);
+            verdict.message = format!("{}; {}", verdict.message, setback.message);
+            verdict
+        }
         Finding::SetBack(setback, deployment) => judge_setback(setback, deployment),
         Finding::Applied(deployment) => judge_rollout(task.spec.replicas, deployment),
     }
@@ -114,10 +119,22 @@ pub fn undecodable(error: &str) -> Verdict {
     )
 }
 
+/// Judges a Task that is being deleted, and whose children go after it or before.
+pub fn deleting(deployment: Option<&Deployment>) -> Verdict {
+    verdict(
+        under_way(deployment),
+        State::Reconciling,
+        reason::DELETING,
+        "the Task is being deleted",
+    )
+}
+
 fn judge_setback(setback: &Setback, deployment: Option<&Deployment>) -> Verdict {
     let (phase, state) = match setback.kind {
         SetbackKind::Lasting => (TaskPhase::Failed, State::Stalled),
-        SetbackKind::Passing | SetbackKind::Waiting => (under_way(deployment), State::Reconciling),
+        SetbackKind::Passing | SetbackKind::Waiting | SetbackKind::Undone => {
+            (under_way(deployment), State::Reconciling)
+        }
     };
     verdict(phase, state, &setback.reason, &setback.message)
 }
@@ -140,6 +157,15 @@ fn judge_rollout(wanted: i32, deployment: &Deployment) -> Verdict {
         return verdict(TaskPhase::Failed, State::Stalled, reason, &message);
     }
     let phase = under_way(Some(deployment));
+    if is_paused(deployment) {
+        let message = format!("{progress}: the Deployment is paused");
+        return verdict(
+            phase,
+            State::Reconciling,
+            reason::DEPLOYMENT_PAUSED,
+            &message,
+        );
+    }
     verdict(
         phase,
         State::Reconciling,
@@ -177,6 +203,14 @@ fn is_rolled_out(deployment: &Deployment, wanted: i32) -> bool {
     ]
     .into_iter()
     .all(|count| count.unwrap_or(0) == wanted)
+}
+
+fn is_paused(deployment: &Deployment) -> bool {
+    deployment
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.paused)
+        .unwrap_or(false)
 }
 
 /// Why the Deployment cannot be rolled out, if it says so of its newest generation.
@@ -264,6 +298,42 @@ mod tests {
                 "{expected_text}"
             );
         }
+    }
+
+    #[test]
+    fn a_rollout_that_somebody_paused_says_so() {
+        let task = task("web").replicas(2).build();
+        let mut deployment = rolled_out(deployment(&task), 2, 0, 2);
+        deployment.spec.as_mut().unwrap().paused = Some(true);
+        let verdict = judge(&task, Finding::Applied(&deployment));
+        assert_eq!(
+            (
+                verdict.state,
+                verdict.reason.as_str(),
+                verdict.message.as_str()
+            ),
+            (
+                State::Reconciling,
+                "DeploymentPaused",
+                "2 of 2 replicas are available: the Deployment is paused"
+            )
+        );
+    }
+
+    #[test]
+    fn what_others_undo_is_told_beside_how_the_workload_is() {
+        let task = task("web").build();
+        let deployment = rolled_out(deployment(&task), 1, 1, 1);
+        let undone = Setback::undone(".spec.x of Deployment web");
+        let verdict = judge(&task, Finding::SetBack(&undone, Some(&deployment)));
+        assert_eq!(
+            (verdict.phase, verdict.state, verdict.message.as_str()),
+            (
+                TaskPhase::Succeeded,
+                State::Ready,
+                "1 of 1 replicas are available; others keep changing .spec.x of Deployment web"
+            )
+        );
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+mod drift;
+mod undecodable;
+
 use std::path::Path;
 
 use serde_json::{Value, json};
