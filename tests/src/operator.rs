@@ -44,6 +44,14 @@ impl Operator {
     /// # Errors
     /// When a part does not build or start.
     pub async fn start(folder: &Path) -> Result<Self, Error> {
+        Self::start_with(folder, Vec::new()).await
+    }
+
+    /// The same with further arguments of kube-apiserver.
+    ///
+    /// # Errors
+    /// When a part does not build or start.
+    pub async fn start_with(folder: &Path, api_server_args: Vec<String>) -> Result<Self, Error> {
         let _ = fs::remove_dir_all(folder);
         let executables = local_operator::executables()?;
         local_operator::build(&executables).await?;
@@ -51,6 +59,7 @@ impl Operator {
         local_operator::issue_certificates(&certificates)?;
         let options = Options {
             state_dir: Some(folder.join("control-plane")),
+            api_server_args,
             ..Options::default()
         };
         let mut control_plane = ControlPlane::start(options).await?;

@@ -2,8 +2,10 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+mod at_rest;
 mod drift;
 mod undecodable;
+mod undone;
 
 use std::path::Path;
 
