@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The memory that a body of `bytes` bytes takes while it is answered: itself, its converted objects and the answer, each of which may
-/// grow by an eighth before it takes more.
+/// The memory that a body of `bytes` bytes takes while it is answered: itself, and an answer of up to 2¼ times its size. The answer's buffer
+/// starts an eighth larger than the body, which nearly always does, and doubles once if not.
 pub(super) const fn cost(bytes: usize) -> usize {
     bytes.saturating_mul(13) / 4
 }

@@ -15,10 +15,12 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tracing::debug;
 
 use super::body::{discard, try_again};
@@ -35,6 +37,9 @@ const IDLE: Duration = Duration::from_secs(120);
 
 /// How long a connection must have been idle to be closed in favour of others that wait for one.
 const IDLE_UNDER_PRESSURE: Duration = Duration::from_secs(5);
+
+/// How much is read from the socket at a time, in bytes: TLS itself asks for no more than a record of 16 KiB, and often for less.
+const READ: usize = 32 * 1024;
 
 /// The most memory for what a client sends ahead of being read, and so for the headers of a request, in bytes.
 const BUFFER: usize = 64 * 1024;
@@ -65,7 +70,8 @@ impl Connections {
         } = accepted;
         // Answers are written whole, so waiting for more to send only delays them. A socket that refuses is only slower.
         let _ = stream.set_nodelay(true);
-        let stream = match timeout(PATIENCE, self.tls.accept(Patient::new(stream))).await {
+        let stream = Patient::new(BufReader::with_capacity(READ, stream));
+        let stream = match timeout(PATIENCE, self.tls.accept(stream)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return debug!("the handshake failed: {error}"),
             Err(_) => return debug!("the handshake took too long"),
@@ -76,7 +82,7 @@ impl Connections {
 
     async fn speak(
         self: Arc<Self>,
-        stream: tokio_rustls::server::TlsStream<Patient<TcpStream>>,
+        stream: TlsStream<Patient<BufReader<TcpStream>>>,
         is_http2: bool,
         mut pressure: watch::Receiver<()>,
     ) {
