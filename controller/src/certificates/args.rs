@@ -11,6 +11,7 @@ use super::plan::Delays;
 
 /// The options of the webhooks' certificates.
 #[derive(Clone, Debug, clap::Args)]
+#[group(id = "certificates")]
 #[command(next_help_heading = "Certificates")]
 pub struct Args {
     /// Make and renew the certificates of the webhooks, and tell the API server whom to trust. What cert-manager looks after
