@@ -13,7 +13,6 @@ use super::plan::Delays;
 #[derive(Clone, Debug, clap::Args)]
 #[group(id = "certificates")]
 #[command(next_help_heading = "Certificates")]
-#[group(skip)]
 pub struct Args {
     /// Make and renew the certificates of the webhooks, and tell the API server whom to trust. What cert-manager looks after
     /// (annotation cert-manager.io/inject-ca-from on the CustomResourceDefinition or a webhook's registration) is left alone.
