@@ -5,6 +5,7 @@
 //! a closed connection included, and gives up after 30 s.
 
 mod admit;
+mod allocator;
 mod args;
 mod body;
 mod budget;
@@ -80,7 +81,11 @@ pub enum Error {
 /// Runs until SIGTERM or SIGINT, and exits 0 once all requests are answered. Exits 1 when it cannot start, and at once on a second
 /// signal.
 pub fn main(args: &Args) -> ExitCode {
+    let settled = allocator::settle();
     log::start(args.log_format);
+    if let Err(error) = settled {
+        warn!("the allocator may keep more memory than it should: {error}");
+    }
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,0 +1,32 @@
+//! Making glibc's allocator give large buffers back.
+//!
+//! By itself it learns to keep freed buffers of up to 32 MiB, in each thread's arena: after many large reviews the process holds half as
+//! much again as it uses, which no bound on the reviews can take into account. It is told otherwise by its environment only, and before
+//! the program starts; so the program starts itself once more. Other allocators know nothing of these variables.
+
+use std::env;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Buffers of at least as many bytes are the system's again as soon as they are freed, and what is free at the end of an arena is when it
+/// is more than so many. Those of most reviews are below, and are used again.
+const SETTINGS: [(&str, &str); 2] = [
+    ("MALLOC_MMAP_THRESHOLD_", "4194304"),
+    ("MALLOC_TRIM_THRESHOLD_", "8388608"),
+];
+
+/// Starts this program anew with [`SETTINGS`], as the same process, unless the environment has its own. Returns if there is no need to, or
+/// with the reason why it cannot; the program is the same without.
+pub(super) fn settle() -> io::Result<()> {
+    let is_set = |(name, _): &(&str, &str)| env::var_os(name).is_some();
+    if !cfg!(target_env = "gnu") || SETTINGS.iter().any(is_set) {
+        return Ok(());
+    }
+    let mut arguments = env::args_os();
+    let mut program = Command::new(env::current_exe()?);
+    if let Some(name) = arguments.next() {
+        program.arg0(name);
+    }
+    Err(program.args(arguments).envs(SETTINGS).exec())
+}
