@@ -92,43 +92,6 @@ pub fn parse_timeout(text: &str) -> Result<Duration, DurationError> {
     }
 }
 
-/// Writes a number of nanoseconds as Go prints a duration: `1h0m0s`, `1.5s`, `-2ms`, `0s`.
-///
-/// [`parse`] reads it back as the same number.
-pub fn format(nanoseconds: i64) -> String {
-    let magnitude = nanoseconds.unsigned_abs();
-    let mut text = String::from(if nanoseconds < 0 { "-" } else { "" });
-    if magnitude == 0 {
-        text.push_str("0s");
-    } else if magnitude < MICROSECOND {
-        push_decimal(&mut text, magnitude, NANOSECOND, "ns");
-    } else if magnitude < MILLISECOND {
-        push_decimal(&mut text, magnitude, MICROSECOND, "µs");
-    } else if magnitude < SECOND {
-        push_decimal(&mut text, magnitude, MILLISECOND, "ms");
-    } else {
-        if magnitude >= HOUR {
-            push_decimal(&mut text, magnitude / HOUR, 1, "h");
-        }
-        if magnitude >= MINUTE {
-            push_decimal(&mut text, magnitude % HOUR / MINUTE, 1, "m");
-        }
-        push_decimal(&mut text, magnitude % MINUTE, SECOND, "s");
-    }
-    text
-}
-
-/// Appends `count / unit` as a decimal without trailing zeros, and the unit's name. The unit is a
-/// power of ten.
-fn push_decimal(text: &mut String, count: u64, unit: u64, name: &str) {
-    let digits = unit.ilog10() as usize;
-    let fraction = format!("{:0digits$}", count % unit);
-    let fraction = fraction.trim_end_matches('0');
-    let dot = if fraction.is_empty() { "" } else { "." };
-    // Writing to a String cannot fail.
-    let _ = write!(text, "{}{dot}{fraction}{name}", count / unit);
-}
-
 /// Takes one number with its unit off the front: its nanoseconds, and what follows.
 fn take_term(text: &str) -> Result<(u64, &str), DurationError> {
     let (whole, rest) = split_digits(text);
@@ -289,31 +252,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_duration_is_written_as_go_writes_it() {
-        for (nanoseconds, text) in [
-            (0, "0s"),
-            (1, "1ns"),
-            (1_100, "1.1µs"),
-            (2_200_000, "2.2ms"),
-            (1_500_000_000, "1.5s"),
-            (90_000_000_000, "1m30s"),
-            (3_600_000_000_000, "1h0m0s"),
-            (3_661_001_000_000, "1h1m1.001s"),
-            (-3_300_000_000, "-3.3s"),
-            (i64::MAX, "2562047h47m16.854775807s"),
-            (i64::MIN, "-2562047h47m16.854775808s"),
-        ] {
-            assert_eq!(format(nanoseconds), text);
-        }
-    }
-
     proptest! {
-        #[test]
-        fn what_is_written_reads_back(nanoseconds: i64) {
-            prop_assert_eq!(parse(&format(nanoseconds)), Ok(nanoseconds));
-        }
-
         #[test]
         fn no_text_makes_it_panic(text in r"[-+]?([0-9]{0,22}(\.[0-9]{0,22})?(ns|us|ms|s|m|h|d|µs)?){0,4}|\PC*") {
             let _ = parse(&text);
