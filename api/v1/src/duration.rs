@@ -4,7 +4,6 @@
 //! timeout is admitted. [`parse`] therefore gives Go's answer for every text, to the nanosecond and
 //! including the corners: an object that was admitted must never be unreadable to the operator.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use crate::rules;
