@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
-use kube::{Api, Client, api::ObjectMeta};
+use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
 
 use super::args::Args;
 use super::authority::{self, Authority};
 use super::certificate::{Certificate, pem_of};
-use super::plan::State;
+use super::plan::{Authorities, State};
 use super::record::{self, Data};
 use super::target::{Kind, Target};
 use crate::names::CERTIFICATES_FIELD_MANAGER;
@@ -202,30 +202,42 @@ impl Store {
         format!("the Secret {}/{name}", self.args.certs_namespace)
     }
 
-    /// What was read, as the plan needs it.
+    /// What was read, as the plan needs it. What cert-manager looks after is not looked at.
     pub(super) fn state(&self, seen: &Seen) -> State {
-        let bundles: Vec<_> = seen.targets.iter().flat_map(Target::bundles).collect();
-        let authorities = seen.record.as_ref().and_then(|secret| {
+        let mut state = State {
+            is_cert_managers: seen.is_cert_managers(),
+            authorities: None,
+            serving: None,
+            bundles: seen.targets.iter().flat_map(Target::bundles).collect(),
+            shown_for: Duration::ZERO,
+        };
+        if state.is_cert_managers {
+            return state;
+        }
+        state.authorities = seen.record.as_ref().and_then(|secret| {
             record::authorities(secret)
                 .inspect_err(|error| unreadable(&self.args.certs_ca_secret, error))
                 .ok()
         });
-        let known: Vec<_> = authorities.iter().flat_map(|known| known.all()).collect();
-        let serving = seen.serving.as_ref().and_then(|secret| {
-            let known = known.iter().chain(bundles.iter().flatten());
+        let known: Vec<_> = state
+            .authorities
+            .iter()
+            .flat_map(Authorities::all)
+            .collect();
+        state.serving = seen.serving.as_ref().and_then(|secret| {
+            let known = known.iter().chain(state.bundles.iter().flatten());
             record::serving(secret, &self.args.names(), known)
                 .inspect_err(|error| unreadable(&self.args.certs_serving_secret, error))
                 .ok()
         });
-        let secrets = [&seen.record, &seen.serving];
-        State {
-            is_cert_managers: seen.targets.iter().any(Target::is_cert_managers)
-                || secrets.into_iter().flatten().any(record::is_cert_managers),
-            authorities,
-            serving,
-            bundles,
-            shown_for: Duration::ZERO,
-        }
+        state
+    }
+}
+
+impl Seen {
+    fn is_cert_managers(&self) -> bool {
+        let mut secrets = [&self.record, &self.serving].into_iter().flatten();
+        self.targets.iter().any(Target::is_cert_managers) || secrets.any(record::is_cert_managers)
     }
 }
 

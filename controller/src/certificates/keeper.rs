@@ -181,3 +181,39 @@ impl Shown {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::life::Life;
+    use super::super::plan::Authorities;
+    use super::*;
+
+    #[test]
+    fn a_bundle_without_the_newest_authority_begins_the_time_anew() {
+        let life = Life::from_now(Timestamp::UNIX_EPOCH, Duration::from_secs(60));
+        let [old, newest] = [1, 2].map(|id| Certificate::stand_in(id, life));
+        let state = |bundles| State {
+            is_cert_managers: false,
+            authorities: Some(Authorities {
+                newest: newest.clone(),
+                older: vec![],
+            }),
+            serving: None,
+            bundles,
+            shown_for: Duration::ZERO,
+        };
+        let both = state(vec![
+            vec![newest.clone(), old.clone()],
+            vec![newest.clone()],
+        ]);
+        let one = state(vec![vec![newest.clone()], vec![old]]);
+        let (mut shown, start) = (Shown::default(), Instant::now());
+        let mut see = |state, second| {
+            shown
+                .see(state, start + Duration::from_secs(second))
+                .as_secs()
+        };
+        assert_eq!([see(&both, 1), see(&both, 3)], [0, 2]);
+        assert_eq!([see(&one, 4), see(&both, 5), see(&both, 9)], [0, 0, 4]);
+    }
+}

@@ -37,9 +37,9 @@ impl Life {
         later(self.made(), used * 2 / 3)
     }
 
-    /// Whether it is good no more.
-    pub(super) fn is_over(&self, now: Timestamp) -> bool {
-        now >= self.ends
+    /// Whether it is good now. One that is not yet was made by a clock that was wrong.
+    pub(super) fn is_good(&self, now: Timestamp) -> bool {
+        self.begins <= now && now < self.ends
     }
 }
 
@@ -62,8 +62,10 @@ mod tests {
         let life = Life::from_now(now, Duration::from_secs(90));
         assert_eq!(life.made(), now);
         assert_eq!(life.due(), later(now, Duration::from_secs(60)));
-        assert!(!life.is_over(later(now, Duration::from_secs(89))));
-        assert!(life.is_over(later(now, Duration::from_secs(90))));
+        for (seconds, is_good) in [(0, true), (89, true), (90, false)] {
+            let then = later(now, Duration::from_secs(seconds));
+            assert_eq!(life.is_good(then), is_good, "{seconds}");
+        }
     }
 
     #[test]
@@ -74,6 +76,6 @@ mod tests {
             ends: later(now, Duration::from_secs(60)),
         };
         assert!(life.due() >= life.ends);
-        assert!(life.is_over(life.due()));
+        assert!(!life.is_good(life.due()));
     }
 }

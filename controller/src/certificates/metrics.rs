@@ -70,3 +70,34 @@ impl Metrics {
         self.expiry.get_or_create(&which).set(life.ends.as_second());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_that_are_documented() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::registered(&mut registry);
+        let life = Life::from_now(Timestamp::UNIX_EPOCH, Duration::from_secs(60));
+        metrics.authority(&life);
+        metrics.serving(&life);
+        metrics.changed("issued");
+        metrics.failed();
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "task_certificates_expiry_timestamp_seconds{certificate=\"authority\"} 60",
+            "task_certificates_expiry_timestamp_seconds{certificate=\"serving\"} 60",
+            "task_certificates_changes_total{change=\"issued\"} 1",
+            "task_certificates_failures_total 1",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+}

@@ -108,7 +108,7 @@ pub(super) fn plan(state: &State, delays: Delays, now: Timestamp) -> Step {
     if state.is_cert_managers {
         return Step::LeaveAlone;
     }
-    let is_good = |certificate: &Certificate| !certificate.life().is_over(now);
+    let is_good = |certificate: &Certificate| certificate.life().is_good(now);
     let Some(authorities) = &state.authorities else {
         // The record was lost, or somebody else cared for the certificates so far: what is trusted stays so for now.
         let mut older = Vec::new();
@@ -137,7 +137,7 @@ pub(super) fn plan(state: &State, delays: Delays, now: Timestamp) -> Step {
         return Step::Publish(all);
     }
     let is_current = serving.is_some_and(|serving| {
-        signs && serving.has_names && now < serving.life.due() && !serving.life.is_over(now)
+        signs && serving.has_names && now < serving.life.due() && serving.life.is_good(now)
     });
     if !is_current {
         let wait = delays.trust.saturating_sub(state.shown_for);
@@ -153,7 +153,7 @@ pub(super) fn plan(state: &State, delays: Delays, now: Timestamp) -> Step {
 /// Whether a certificate from the newest authority could be refused where the one that is served now would not.
 fn breaks_a_call(authorities: &Authorities, serving: Option<&Serving>, now: Timestamp) -> bool {
     match serving {
-        Some(serving) => !serving.life.is_over(now) && !serving.is_from(&authorities.newest),
+        Some(serving) => serving.life.is_good(now) && !serving.is_from(&authorities.newest),
         // Servers may still have one that is not on record any more, unless there never was an authority that it could be from.
         None => !authorities.older.is_empty(),
     }

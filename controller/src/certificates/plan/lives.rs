@@ -212,7 +212,7 @@ impl World {
                 let newest = view.state.authorities.unwrap().newest;
                 let mut life = Life::from_now(Self::at(now), Duration::from_secs(SERVING));
                 life.ends = life.ends.min(newest.life().ends);
-                let had_expired = |(_, life): (_, Life)| life.is_over(Self::at(now));
+                let had_expired = |(_, life): (_, Life)| !life.is_good(Self::at(now));
                 if self.serving.newest().1.is_none_or(had_expired) {
                     self.outage_ends = now + DELAYS.trust.as_secs();
                 }
@@ -251,7 +251,7 @@ impl World {
             return None;
         }
         let served = self.serving.seen_within(self.now, DELAYS.serve).flatten();
-        for (issuer, life) in served.filter(|(_, life)| !life.is_over(Self::at(self.now))) {
+        for (issuer, life) in served.filter(|(_, life)| life.is_good(Self::at(self.now))) {
             for (index, bundle) in self.bundles.iter().enumerate() {
                 for trusted in bundle.seen_within(self.now, DELAYS.trust) {
                     if !trusted.contains(issuer) {
@@ -316,7 +316,7 @@ fn check(acts: Vec<Act>) -> Result<(), TestCaseError> {
         prop_assert_eq!(bundle.newest().1, authorities.all());
     }
     let (_, life) = world.serving.newest().1.unwrap();
-    prop_assert!(!life.is_over(World::at(world.now)));
+    prop_assert!(life.is_good(World::at(world.now)));
     Ok(())
 }
 

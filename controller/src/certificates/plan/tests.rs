@@ -152,6 +152,16 @@ fn once_what_is_served_has_expired_there_is_nothing_to_wait_for() {
 }
 
 #[test]
+fn what_a_clock_that_was_ahead_made_is_replaced() {
+    let mut one = state(&[0]);
+    one.serving = serving(10_000, 0);
+    assert_eq!(step(&one, 1), Step::Issue);
+    let mut both = state(&[10_000]);
+    both.serving = None;
+    assert_eq!(step(&both, 1), Step::Add { older: vec![] });
+}
+
+#[test]
 fn a_lost_serving_certificate_is_replaced_at_once_unless_servers_may_still_have_it() {
     let mut one = state(&[0]);
     (one.serving, one.shown_for) = (None, Duration::ZERO);
