@@ -110,7 +110,9 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
             return Ok(outcome);
         }
     };
-    if let Some(finding) = verdict::operation_gate(task) {
+    if let Some(why) = verdict::operation_gate(task) {
+        let deployment = observe::deployment(&task.metadata, &context.caches);
+        let finding = Finding::HeldBack(why, deployment.as_deref());
         return settled(context, &key, task, finding).await;
     }
 

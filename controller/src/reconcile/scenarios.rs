@@ -416,6 +416,22 @@ async fn a_task_whose_operation_has_not_succeeded_gets_no_children() {
     assert_eq!(taken(&log), ["PATCH tasks if same"]);
 }
 
+#[tokio::test]
+async fn of_a_workload_that_an_operation_holds_back_the_pods_are_counted() {
+    let task = task("web").needs_operation().build();
+    let (mut context, log) = controller(Scenario::Healthy, &task);
+    let deployment = stored(build::children(&task).unwrap().deployment);
+    context.caches.deployments = Cache::of([rolled_out(deployment, 3, 3, 2)]);
+    pass(&context, &task).await.unwrap();
+    assert_eq!(taken(&log), ["PATCH tasks if same"]);
+    let told = context
+        .caches
+        .tasks
+        .get(&ObjectRef::new("web").within("default"));
+    let told = told.unwrap().0.clone().unwrap().status.unwrap();
+    assert_eq!((told.replicas, told.available_replicas), (Some(3), Some(2)));
+}
+
 /// A Task that the schema admits and that cannot be decoded, and its text as the API server has it.
 fn undecodable() -> (Task, Watched) {
     let mut task = task("web").needs_operation().build();

@@ -144,7 +144,12 @@ fn own(status: &TaskStatus) -> OwnStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{at, deployment, rolled_out, task};
+    use crate::{
+        fixtures::{at, deployment, rolled_out, task},
+        reconcile::verdict::HeldBack,
+    };
+
+    const PENDING: Finding<'_> = Finding::HeldBack(HeldBack::OperationPending, None);
 
     /// A Task whose status was written at second 100.
     fn at_rest() -> (Task, Deployment) {
@@ -225,9 +230,29 @@ mod tests {
     }
 
     #[test]
+    fn the_pods_of_a_deployment_count_whatever_holds_the_workload_back() {
+        let task = task("web").needs_operation().build();
+        let running = rolled_out(deployment(&task), 3, 3, 2);
+        for (why, deployment, expected) in [
+            (HeldBack::OperationPending, Some(&running), (3, 2)),
+            (HeldBack::OperationFailed, Some(&running), (3, 2)),
+            (HeldBack::OperationPending, None, (0, 0)),
+            (HeldBack::OperationFailed, None, (0, 0)),
+        ] {
+            let finding = Finding::HeldBack(why, deployment);
+            let status = change(&task, finding, at(0)).1.unwrap();
+            assert_eq!(
+                (status.replicas, status.available_replicas),
+                (Some(expected.0), Some(expected.1)),
+                "{why:?}"
+            );
+        }
+    }
+
+    #[test]
     fn the_patch_names_only_the_fields_that_the_reconciler_owns() {
         let task = task("web").build();
-        let status = change(&task, Finding::OperationPending, at(0)).1.unwrap();
+        let status = change(&task, PENDING, at(0)).1.unwrap();
         let json = serde_json::to_value(status).unwrap();
         let mut fields: Vec<_> = json
             .as_object()

@@ -11,14 +11,21 @@ use crate::names::reason;
 /// What a pass found out about a Task.
 #[derive(Clone, Copy, Debug)]
 pub enum Finding<'a> {
-    /// The workload waits for the operation.
-    OperationPending,
-    /// The operation failed, so there will be no workload.
-    OperationFailed,
+    /// The operation holds the workload back; the Deployment, if there is one, is left as it is.
+    HeldBack(HeldBack, Option<&'a Deployment>),
     /// The children are as they should be; this is the Deployment.
     Applied(&'a Deployment),
     /// A child is not as it should be; the Deployment, if there is one, may be of an older spec.
     SetBack(&'a Setback, Option<&'a Deployment>),
+}
+
+/// Why the operation of a Task holds its workload back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldBack {
+    /// It has not succeeded yet.
+    OperationPending,
+    /// It failed.
+    OperationFailed,
 }
 
 /// How a Task is: the phase, and what its conditions say.
@@ -45,11 +52,11 @@ pub enum State {
     Stalled,
 }
 
-/// Whether the workload of `task` may be there, as far as its operation goes.
+/// Whether the workload of `task` may be created and changed, as far as its operation goes.
 ///
-/// `None` if it may; else what to tell. The operation itself is carried out elsewhere: here only its
+/// `None` if it may; else why not. The operation itself is carried out elsewhere: here only its
 /// recorded phase counts.
-pub fn operation_gate(task: &Task) -> Option<Finding<'static>> {
+pub fn operation_gate(task: &Task) -> Option<HeldBack> {
     task.spec.operation.as_ref()?;
     let phase = task
         .status
@@ -57,8 +64,8 @@ pub fn operation_gate(task: &Task) -> Option<Finding<'static>> {
         .and_then(|status| status.operation.as_ref()?.phase);
     match phase {
         Some(OperationPhase::Ready) => None,
-        Some(OperationPhase::Failed) => Some(Finding::OperationFailed),
-        Some(OperationPhase::Creating) | None => Some(Finding::OperationPending),
+        Some(OperationPhase::Failed) => Some(HeldBack::OperationFailed),
+        Some(OperationPhase::Creating) | None => Some(HeldBack::OperationPending),
     }
 }
 
@@ -77,8 +84,7 @@ impl<'a> Finding<'a> {
     pub fn deployment(self) -> Option<&'a Deployment> {
         match self {
             Self::Applied(deployment) => Some(deployment),
-            Self::SetBack(_, deployment) => deployment,
-            Self::OperationPending | Self::OperationFailed => None,
+            Self::SetBack(_, deployment) | Self::HeldBack(_, deployment) => deployment,
         }
     }
 }
@@ -86,18 +92,7 @@ impl<'a> Finding<'a> {
 /// Judges `task` by what was found out about it.
 pub fn judge(task: &Task, finding: Finding<'_>) -> Verdict {
     match finding {
-        Finding::OperationPending => verdict(
-            TaskPhase::Pending,
-            State::Reconciling,
-            reason::OPERATION_PENDING,
-            "the workload waits until status.operation.phase is Ready",
-        ),
-        Finding::OperationFailed => verdict(
-            TaskPhase::Failed,
-            State::Stalled,
-            reason::OPERATION_FAILED,
-            "the operation failed, so the workload is not created",
-        ),
+        Finding::HeldBack(why, deployment) => judge_held_back(why, deployment),
         Finding::SetBack(setback, Some(deployment)) if setback.kind == SetbackKind::Undone => {
             let mut verdict = judge_rollout(task.spec.replicas, deployment);
             verdict.message = format!("{}; {}", verdict.message, setback.message);
@@ -127,6 +122,32 @@ pub fn deleting(deployment: Option<&Deployment>) -> Verdict {
         reason::DELETING,
         "the Task is being deleted",
     )
+}
+
+fn judge_held_back(why: HeldBack, deployment: Option<&Deployment>) -> Verdict {
+    let exists = deployment.is_some();
+    match why {
+        HeldBack::OperationPending => verdict(
+            TaskPhase::Pending,
+            State::Reconciling,
+            reason::OPERATION_PENDING,
+            if exists {
+                "the workload stays as it is until status.operation.phase is Ready"
+            } else {
+                "the workload is not created until status.operation.phase is Ready"
+            },
+        ),
+        HeldBack::OperationFailed => verdict(
+            TaskPhase::Failed,
+            State::Stalled,
+            reason::OPERATION_FAILED,
+            if exists {
+                "the operation failed, so the workload stays as it is"
+            } else {
+                "the operation failed, so the workload is not created"
+            },
+        ),
+    }
 }
 
 fn judge_setback(setback: &Setback, deployment: Option<&Deployment>) -> Verdict {
@@ -438,36 +459,50 @@ mod tests {
 
     #[test]
     fn the_workload_waits_for_the_operation() {
-        assert!(operation_gate(&task("web").build()).is_none());
-        let waits = |task: Task| operation_gate(&task).map(|finding| said(&task, finding));
-        let pending = Some("Pending Reconciling OperationPending".to_owned());
-        assert_eq!(waits(task("web").needs_operation().build()), pending);
-        assert_eq!(
-            waits(
-                task("web")
-                    .needs_operation()
-                    .operation_is(OperationPhase::Creating)
-                    .build()
+        assert_eq!(operation_gate(&task("web").build()), None);
+        let pending = task("web").needs_operation().build();
+        assert_eq!(operation_gate(&pending), Some(HeldBack::OperationPending));
+        for (phase, expected) in [
+            (OperationPhase::Creating, Some(HeldBack::OperationPending)),
+            (OperationPhase::Ready, None),
+            (OperationPhase::Failed, Some(HeldBack::OperationFailed)),
+        ] {
+            let task = task("web").needs_operation().operation_is(phase).build();
+            assert_eq!(operation_gate(&task), expected, "{phase:?}");
+        }
+    }
+
+    #[test]
+    fn a_workload_that_is_held_back_is_not_created_or_stays_as_it_is() {
+        let task = task("web").needs_operation().build();
+        let running = rolled_out(deployment(&task), 3, 3, 2);
+        for (why, deployment, expected) in [
+            (
+                HeldBack::OperationPending,
+                None,
+                "Pending Reconciling OperationPending: \
+                 the workload is not created until status.operation.phase is Ready",
             ),
-            pending
-        );
-        assert_eq!(
-            waits(
-                task("web")
-                    .needs_operation()
-                    .operation_is(OperationPhase::Ready)
-                    .build()
+            (
+                HeldBack::OperationPending,
+                Some(&running),
+                "Pending Reconciling OperationPending: \
+                 the workload stays as it is until status.operation.phase is Ready",
             ),
-            None
-        );
-        assert_eq!(
-            waits(
-                task("web")
-                    .needs_operation()
-                    .operation_is(OperationPhase::Failed)
-                    .build()
+            (
+                HeldBack::OperationFailed,
+                None,
+                "Failed Stalled OperationFailed: the operation failed, so the workload is not created",
             ),
-            Some("Failed Stalled OperationFailed".to_owned())
-        );
+            (
+                HeldBack::OperationFailed,
+                Some(&running),
+                "Failed Stalled OperationFailed: the operation failed, so the workload stays as it is",
+            ),
+        ] {
+            let finding = Finding::HeldBack(why, deployment);
+            let message = judge(&task, finding).message;
+            assert_eq!(format!("{}: {message}", said(&task, finding)), expected);
+        }
     }
 }
