@@ -31,6 +31,24 @@ bench: ## Measure the conversion of one object and of 500, beside serde_json::Va
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server
 
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/task-operator
+CARGO_FUZZ_VERSION := 0.13.2
+CARGO_FUZZ := $(CACHE)/cargo-fuzz-$(CARGO_FUZZ_VERSION)/bin/cargo-fuzz
+FUZZ_SECONDS ?= 300
+
+$(CARGO_FUZZ):
+	$(CARGO) install --root $(CARGO_FUZZ:/bin/cargo-fuzz=) --version $(CARGO_FUZZ_VERSION) --locked cargo-fuzz
+
+# The code has nothing unsafe for a sanitizer to find.
+FUZZ = cd conversion && $(CARGO_FUZZ) fuzz run --sanitizer none $(1) fuzz/found/$(1) fuzz/corpus/$(1) $(2) -- -max_total_time=$(FUZZ_SECONDS) -dict=fuzz/task.dict
+
+.PHONY: fuzz
+fuzz: export RUSTUP_TOOLCHAIN = nightly
+fuzz: $(CARGO_FUZZ) ## Feed the conversion whatever a fuzzer comes up with, FUZZ_SECONDS for each target.
+	mkdir -p conversion/fuzz/found/review conversion/fuzz/found/round_trip
+	$(call FUZZ,review,tests/reviews/pass tests/reviews/fail)
+	$(call FUZZ,round_trip)
+
 .PHONY: up
 up: ## Start a local control plane with the operator in it, or bring it up to date.
 	@$(CARGO) xtask up
