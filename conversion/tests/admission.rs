@@ -601,18 +601,24 @@ fn what_is_counted_tells_nothing_of_the_object() {
 }
 
 #[test]
-fn what_nests_deep_is_judged_all_the_same() {
-    let deep = format!("{}{}", "[".repeat(9_000), "]".repeat(9_000));
-    let review = create(
-        json!({"image": "a", "operation": {"provider": "p", "parameters": {"deep": "HERE"}}}),
-    );
-    let review = review.to_string().replace("\"HERE\"", &deep);
+fn what_nests_too_deep_is_refused_but_can_still_be_changed() {
+    let spec =
+        json!({"image": "a:1", "operation": {"provider": "p", "parameters": {"deep": "HERE"}}});
+    let deepened = |review: Value| {
+        let deep = format!("{}{}", "[".repeat(9_000), "]".repeat(9_000));
+        review.to_string().replace("\"HERE\"", &deep)
+    };
+    let review = deepened(create(spec.clone()));
     let answer = validate(review.as_bytes());
-    assert_eq!(
-        (answer.outcome.clone(), answer.warnings),
-        (Outcome::Allowed, 1)
-    );
+    assert_eq!((&answer.outcome, answer.problems), (&Outcome::Denied, 1));
+    let message = "spec.operation.parameters: Invalid value: may not nest more than 64 levels deep";
+    assert!(answer.body.contains(message), "{}", answer.body);
     assert_eq!(mutate(review.as_bytes()).outcome, Outcome::Patched);
+
+    let mut changed = task(spec.clone());
+    changed["spec"]["port"] = json!(80);
+    let review = deepened(update(changed, task(spec)));
+    assert_eq!(validate(review.as_bytes()).outcome, Outcome::Allowed);
 }
 
 #[test]

@@ -32,6 +32,28 @@ pub fn json_length(text: &str) -> usize {
     length
 }
 
+/// How many levels of objects and lists the well-formed JSON in `text` has: 0 for a string, 1 for `[]`, 2 for `[{}]`.
+pub fn json_depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut in_string = false;
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => {
+                bytes.next();
+            }
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// The length of what the escape after a backslash stands for, taking it off the front.
 fn escape_length(chars: &mut Peekable<Chars<'_>>) -> usize {
     match chars.next() {
@@ -95,6 +117,20 @@ mod tests {
     fn depth_does_not_matter() {
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(json_length(&deep), 200_000);
+        assert_eq!(json_depth(&deep), 100_000);
+    }
+
+    #[test]
+    fn objects_and_lists_are_levels_and_what_a_string_says_is_not() {
+        for (text, depth) in [
+            ("1", 0),
+            ("[]", 1),
+            (r#"{"a":[],"b":[{}],"c":1}"#, 3),
+            (r#"["[[[", "\"[[", "\\", []]"#, 2),
+            (r#"{"[{":"}"}"#, 1),
+        ] {
+            assert_eq!(json_depth(text), depth, "{text}");
+        }
     }
 
     proptest! {

@@ -40,6 +40,12 @@ pub const PARAMETERS_MAX: u32 = 64;
 /// The longest `parameters` as JSON, in bytes. Only admission can count them.
 pub const PARAMETERS_LENGTH_MAX: usize = 64 * 1024;
 
+/// How many levels of objects and lists `parameters` may have, itself counted. Only admission can count them.
+///
+/// Clients bound the depth of what they read (Rust's serde_json at 128, for a whole list), and so does the API server of what it sends to a
+/// webhook. One object beyond that would break every list that it is in.
+pub const PARAMETERS_DEPTH_MAX: usize = 64;
+
 /// The longest text of a timeout, in characters.
 pub const TIMEOUT_LENGTH_MAX: u32 = 64;
 

@@ -116,7 +116,8 @@ pub struct Operation {
     #[x_kube(validation = rules::provider())]
     pub provider: String,
 
-    /// What the provider is told, passed on as it stands: an object of any JSON with at most 64 keys.
+    /// What the provider is told, passed on as it stands: an object of any JSON with at most 64 keys,
+    /// which nests at most 64 levels deep and is at most 64 KiB long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parameters_schema")]
     pub parameters: Option<Map<String, Value>>,

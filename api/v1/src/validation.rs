@@ -1,7 +1,7 @@
 //! What is wrong with a Task: every problem of its spec and its name, by the [`rules`].
 //!
 //! The schema refuses the same objects (a test holds the two together), but with the first problem only where one hides another, and
-//! no schema can count the bytes of `parameters`. The status is left to the schema: it is not a person who writes it.
+//! no schema can count the bytes of `parameters` or how deep they nest. The status is left to the schema: it is not a person who writes it.
 //!
 //! A Task is judged as the JSON text that it comes as, so that a value of the wrong type is one problem among others, nothing is too deep to be
 //! looked at, and fields that this version of the code does not know are let through.
@@ -14,7 +14,7 @@ use regex_lite::Regex;
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
-use crate::json_text::{is_same_json, json_length};
+use crate::json_text::{is_same_json, json_depth, json_length};
 use crate::problem::{Path, Problem, ProblemKind};
 use crate::{Completion, duration, rules};
 
@@ -224,18 +224,28 @@ impl<'a> Check<'a> {
         let Some(entries) = self.object(path, parameters) else {
             return;
         };
-        if self.is_few(path, parameters, entries.len(), rules::PARAMETERS_MAX)
-            && json_length(parameters.get()) > rules::PARAMETERS_LENGTH_MAX
-        {
-            let rule = format!(
-                "may not be more than {} bytes as JSON",
-                rules::PARAMETERS_LENGTH_MAX
-            );
-            let problem = Problem::new(path.clone(), ProblemKind::TooLong, None, rule);
+        if !self.is_few(path, parameters, entries.len(), rules::PARAMETERS_MAX) {
+            return;
+        }
+        let mut too_much = |kind, rule: String| {
             self.faults.push(Fault {
-                problem,
+                problem: Problem::new(path.clone(), kind, None, rule),
                 value: Some(parameters),
             });
+        };
+        if json_length(parameters.get()) > rules::PARAMETERS_LENGTH_MAX {
+            let most = rules::PARAMETERS_LENGTH_MAX;
+            too_much(
+                ProblemKind::TooLong,
+                format!("may not be more than {most} bytes as JSON"),
+            );
+        }
+        if json_depth(parameters.get()) > rules::PARAMETERS_DEPTH_MAX {
+            let most = rules::PARAMETERS_DEPTH_MAX;
+            too_much(
+                ProblemKind::Invalid,
+                format!("may not nest more than {most} levels deep"),
+            );
         }
     }
 

@@ -146,28 +146,41 @@ fn a_name_is_a_dns_1035_label_but_may_be_yet_to_come() {
     assert_eq!(problems(r#"{"metadata":{"generateName":"a-"}}"#), []);
 }
 
+/// What is told of parameters that are written as `text`.
+fn told_of_parameters(text: &str) -> Vec<String> {
+    let task = format!(r#"{{"spec":{{"operation":{{"provider":"p","parameters":{text}}}}}}}"#);
+    problems(&task).iter().map(Problem::to_string).collect()
+}
+
 #[test]
-fn parameters_are_at_most_64_kib_however_deep_and_however_written() {
-    let parameters = |text: &str| {
-        let task = format!(r#"{{"spec":{{"operation":{{"provider":"p","parameters":{text}}}}}}}"#);
-        let told = problems(&task);
-        told.iter().map(Problem::to_string).collect::<Vec<_>>()
-    };
+fn parameters_are_at_most_64_kib_however_written() {
     let of_length =
         |length: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(length - r#"{"a":""}"#.len()));
-    let deep = |depth: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
-    assert_eq!(parameters(&of_length(65_536)).len(), 0);
+    for text in [of_length(65_536), of_length(65_536).replace(':', " :\n ")] {
+        assert_eq!(told_of_parameters(&text), [""; 0]);
+    }
     assert_eq!(
-        parameters(&of_length(65_536).replace(':', " :\n ")).len(),
-        0
+        told_of_parameters(&of_length(65_537)),
+        ["spec.operation.parameters: Too long: may not be more than 65536 bytes as JSON"]
     );
-    assert_eq!(parameters(&deep(9_000)).len(), 0);
-    for text in [of_length(65_537), deep(40_000)] {
-        let told = parameters(&text);
-        assert_eq!(
-            told,
-            ["spec.operation.parameters: Too long: may not be more than 65536 bytes as JSON"]
-        );
+}
+
+#[test]
+fn parameters_nest_at_most_64_levels_and_may_be_too_long_as_well() {
+    const TOO_LONG: &str =
+        "spec.operation.parameters: Too long: may not be more than 65536 bytes as JSON";
+    const TOO_DEEP: &str =
+        "spec.operation.parameters: Invalid value: may not nest more than 64 levels deep";
+    let of_depth = |depth: usize| {
+        let lists = depth - 1;
+        format!(r#"{{"a":{}{}}}"#, "[".repeat(lists), "]".repeat(lists))
+    };
+    for (depth, expected) in [
+        (64, &[][..]),
+        (65, &[TOO_DEEP]),
+        (40_000, &[TOO_LONG, TOO_DEEP]),
+    ] {
+        assert_eq!(told_of_parameters(&of_depth(depth)), expected, "{depth}");
     }
 }
 
