@@ -1,6 +1,6 @@
 //! Admission of Tasks: the answers to AdmissionReviews (`admission.k8s.io/v1`), as pure functions of the review's bytes.
 //!
-//! [`mutate`] gives a Task its defaults, [`validate`] refuses one that breaks a rule and warns of what is allowed but rarely meant.
+//! [`mutate`] gives a Task its defaults and finishes the removal of an operation, [`validate`] refuses one that breaks a rule and warns of what is allowed but rarely meant.
 //! Objects are judged at v1, which the API server converts them to first. A dry run is answered like any other: there is no side
 //! effect to leave out.
 //!
@@ -11,6 +11,7 @@
 mod defaults;
 mod fit;
 mod place;
+mod removal;
 mod request;
 mod reset;
 mod response;
@@ -77,11 +78,17 @@ impl Outcome {
     }
 }
 
-/// Answers the review in `body` with a JSON Patch of the defaults that the Task leaves out; without one when it leaves out none.
+/// Answers the review in `body` with a JSON Patch of the defaults that the Task leaves out, and of what is left of an operation that a
+/// client of an older version has removed; without one when there is neither.
 pub fn mutate(body: &[u8]) -> Answer {
     answer(body, |request| {
         match (request.subresource, request.object) {
-            (Subresource::Task, Some(object)) => Verdict::patched(&defaults::missing(object)),
+            (Subresource::Task, Some(object)) => {
+                let mut patch = defaults::missing(object);
+                // Last, as it takes along what the defaults have added to it.
+                patch.0.extend(removal::rest_of_operation(request));
+                Verdict::patched(&patch)
+            }
             _ => Verdict::default(),
         }
     })
