@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use control_plane::{Component, ControlPlane, Options, crd, process};
-use local_operator::{BuildError, Program, ProgramError, Webhook, WebhookError};
+use control_plane::{Component, ControlPlane, Options, process};
+use local_operator::{BuildError, Program, ProgramError, RegistrationError, Webhook, WebhookError};
 
 /// Why the operator could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -25,9 +25,9 @@ pub enum Error {
     /// A program does not start again.
     #[error(transparent)]
     Process(#[from] process::Error),
-    /// The CustomResourceDefinition is refused.
+    /// Task or its webhooks are not registered.
     #[error(transparent)]
-    Crd(#[from] crd::Error),
+    Registration(#[from] RegistrationError),
 }
 
 /// The operator at work. All of its processes end with this one, however it ends.
@@ -39,7 +39,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts everything with its state in `folder`, which is emptied first, and installs the CustomResourceDefinition.
+    /// Starts everything with its state in `folder`, which is emptied first, and installs the CustomResourceDefinition and the admission
+    /// webhooks.
     ///
     /// # Errors
     /// When a part does not build or start.
@@ -66,7 +67,7 @@ impl Operator {
 
         let conversion = Program::conversion(&executables, &certificates, folder)?;
         let webhook = Webhook::of(conversion.listens(), &certificates)?;
-        crd::install(control_plane.client()?, &webhook.definition()).await?;
+        webhook.install(control_plane.client()?).await?;
         // The garbage collector looks for new kinds every half minute, and at once when it starts.
         control_plane.restart(Component::ControllerManager).await?;
         let controller = Program::controller(&executables, control_plane.kubeconfig(), folder)?;
@@ -83,9 +84,31 @@ impl Operator {
         &self.control_plane
     }
 
-    /// The address of the conversion webhook, and the authority that its certificate is from, in PEM.
-    pub fn webhook(&self) -> (&str, &str) {
-        (self.webhook.url(), self.webhook.authority_pem())
+    /// task-conversion as the API server sees it.
+    pub fn webhook(&self) -> &Webhook {
+        &self.webhook
+    }
+
+    /// Takes the admission webhooks away, so that something can be stored that they refuse.
+    ///
+    /// # Errors
+    /// When the API server does not let go of them.
+    pub async fn remove_admission(&self) -> Result<(), Error> {
+        Ok(self
+            .webhook
+            .remove_admission(self.control_plane.client()?)
+            .await?)
+    }
+
+    /// Registers the admission webhooks again.
+    ///
+    /// # Errors
+    /// When the API server does not call them.
+    pub async fn install_admission(&self) -> Result<(), Error> {
+        Ok(self
+            .webhook
+            .install_admission(self.control_plane.client()?)
+            .await?)
     }
 
     /// Kills the controller with SIGKILL and starts it again.

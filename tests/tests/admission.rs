@@ -3,10 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use task_crds::{CONVERSION_PATH, webhooks};
 use task_tests::{Kubectl, Operator};
 use tokio::sync::OnceCell;
 
@@ -18,7 +16,7 @@ const OLD: &str = "before-the-webhooks";
 
 static OPERATOR: OnceCell<Operator> = OnceCell::const_new();
 
-/// One operator for all tests of this file, with its webhooks registered once there are Tasks that they would have refused.
+/// One operator for all tests of this file, with Tasks that are older than its webhooks and would be refused by them.
 async fn operator() -> &'static Operator {
     OPERATOR.get_or_init(start).await
 }
@@ -26,6 +24,7 @@ async fn operator() -> &'static Operator {
 async fn start() -> Operator {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("admission");
     let operator = Operator::start(&folder).await.unwrap();
+    operator.remove_admission().await.unwrap();
     let kubectl = Kubectl::in_namespace(&operator, OLD).await;
     for name in ["repaired", "deleted"] {
         kubectl
@@ -38,38 +37,7 @@ async fn start() -> Operator {
             .await;
     }
 
-    let (url, authority) = operator.webhook();
-    let base = url.strip_suffix(CONVERSION_PATH).unwrap();
-    let mut mutating = webhooks::mutating();
-    for webhook in mutating.webhooks.iter_mut().flatten() {
-        webhooks::call_at(&mut webhook.client_config, base, authority);
-    }
-    let mut validating = webhooks::validating();
-    for webhook in validating.webhooks.iter_mut().flatten() {
-        webhooks::call_at(&mut webhook.client_config, base, authority);
-    }
-    for registration in [json!(mutating), json!(validating)] {
-        kubectl
-            .ok_with(&["create", "-f", "-"], &registration.to_string())
-            .await;
-    }
-    // The API server takes a moment to see a registration.
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let probe = v1("probe", json!({"image": "a:latest"}));
-    loop {
-        let outcome = kubectl
-            .run_with(&["create", "--dry-run=server", "-f", "-"], &probe)
-            .await;
-        if outcome.stderr.contains("Warning: spec.image") {
-            break;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "the webhooks are not called: {}",
-            outcome.stderr
-        );
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+    operator.install_admission().await.unwrap();
     operator
 }
 
@@ -88,6 +56,12 @@ fn v1alpha1(name: &str, spec: Value) -> String {
 /// A spec that the schema admits and the webhook does not.
 fn large() -> Value {
     json!({"image": "a:1", "operation": {"provider": "p", "parameters": {"a": "x".repeat(64 * 1024)}}})
+}
+
+/// The same.
+fn deep() -> Value {
+    let value = (0..64).fold(json!("end"), |inner, _| json!([inner]));
+    json!({"image": "a:1", "operation": {"provider": "p", "parameters": {"deep": value}}})
 }
 
 /// A Task whose annotations leave no room for what v1alpha1 cannot show of it.
@@ -121,6 +95,93 @@ async fn defaults_of_v1_are_filled_in_for_a_client_of_v1alpha1() {
     );
 }
 
+/// Both ways in which kubectl applies a file.
+const APPLY: [&[&str]; 2] = [
+    &["apply", "-f", "-"],
+    &["apply", "--server-side", "-f", "-"],
+];
+
+#[tokio::test]
+async fn an_operation_is_removed_by_applying_a_file_without_it() {
+    let kubectl = Kubectl::in_namespace(operator().await, "removed").await;
+    let lives = [
+        &[json!({"provider": "p"}), json!({})][..],
+        &[
+            json!({"provider": "p", "timeoutSeconds": 90}),
+            json!({"provider": "p"}),
+            json!({}),
+        ],
+        &[
+            json!({"provider": "p", "parameters": {"size": "10"}}),
+            json!({}),
+        ],
+        &[
+            json!({"provider": "p", "parameters": {"a": "1"}, "timeoutSeconds": 90}),
+            json!({"replicas": 2}),
+        ],
+    ];
+    for (at, apply) in APPLY.into_iter().enumerate() {
+        for (life, files) in lives.into_iter().enumerate() {
+            let name = format!("task-{at}-{life}");
+            for spec in files {
+                kubectl.ok_with(apply, &v1alpha1(&name, spec.clone())).await;
+            }
+            let spec = kubectl.get(V1, &name).await["spec"].take();
+            assert_eq!(spec.get("operation"), None, "{apply:?} {files:?}: {spec}");
+        }
+        let name = format!("task-{at}-v1");
+        for spec in [json!({"operation": {"provider": "p"}}), json!({})] {
+            kubectl.ok_with(apply, &v1(&name, spec)).await;
+        }
+        let spec = kubectl.get(V1, &name).await["spec"].take();
+        assert_eq!(spec.get("operation"), None, "{apply:?} at v1: {spec}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_set_of_an_operation_at_v1_goes_with_it() {
+    let kubectl = Kubectl::in_namespace(operator().await, "gone").await;
+    let edit = r#"{"spec":{"operation":{"completion":"Callback","timeout":"1.5s","parameters":{"size":10}}}}"#;
+    for (at, apply) in APPLY.into_iter().enumerate() {
+        let name = format!("task-{at}");
+        kubectl
+            .ok_with(apply, &v1alpha1(&name, json!({"provider": "p"})))
+            .await;
+        kubectl
+            .ok(&["patch", V1, &name, "--type=merge", "--patch", edit])
+            .await;
+        kubectl.ok_with(apply, &v1alpha1(&name, json!({}))).await;
+        let task = kubectl.get(V1, &name).await;
+        assert_eq!(task["spec"].get("operation"), None, "{apply:?}: {task}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_sets_a_timeout_or_parameters_without_a_provider_is_refused() {
+    let kubectl = Kubectl::in_namespace(operator().await, "asked-for").await;
+    for (at, apply) in APPLY.into_iter().enumerate() {
+        for (case, (field, value)) in [
+            ("timeoutSeconds", json!(90)),
+            ("parameters", json!({"a": "1"})),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let name = format!("task-{at}-{case}");
+            let whole = v1alpha1(&name, json!({"provider": "p", field: value}));
+            kubectl.ok_with(apply, &whole).await;
+            let rest = v1alpha1(&name, json!({field: value}));
+            let outcome = kubectl.run_with(apply, &rest).await;
+            let expected = format!("{field} without provider: set provider, or remove {field}");
+            assert!(
+                !outcome.success && outcome.stderr.contains(&expected),
+                "{apply:?}: {}",
+                outcome.stderr
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_no_schema_can_see_is_refused() {
     let kubectl = Kubectl::in_namespace(operator().await, "unseen").await;
@@ -128,6 +189,10 @@ async fn what_no_schema_can_see_is_refused() {
         (
             v1("large", large()),
             "spec.operation.parameters: Too long: may not be more than 65536 bytes as JSON",
+        ),
+        (
+            v1("deep", deep()),
+            "spec.operation.parameters: Invalid value: may not nest more than 64 levels deep",
         ),
         (
             crowded("crowded"),

@@ -12,10 +12,8 @@ use task_tests::{Kubectl, Operator};
 async fn objects_stored_at_v1alpha1_are_read_at_v1_after_the_definition_has_changed() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("storage-version");
     let operator = Operator::start(&folder).await.unwrap();
-    let (url, ca) = operator.webhook();
     let install = async |storage: &str| {
-        let mut definition = task_crds::crd();
-        crd::convert_at(&mut definition, url, ca);
+        let mut definition = operator.webhook().definition();
         for version in &mut definition.spec.versions {
             version.storage = version.name == storage;
         }

@@ -3,7 +3,7 @@
 //!
 //! ```no_run
 //! # async fn example(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
-//! use control_plane::{ControlPlane, Options, crd};
+//! use control_plane::{ControlPlane, Options};
 //! use local_operator::{Program, Webhook, build, executables, issue_certificates};
 //!
 //! let control_plane = ControlPlane::start(Options::default()).await?;
@@ -12,7 +12,7 @@
 //! issue_certificates(folder)?;
 //! let conversion = Program::conversion(&executables, folder, folder)?;
 //! let webhook = Webhook::of(conversion.listens(), folder)?;
-//! crd::install(control_plane.client()?, &webhook.definition()).await?;
+//! webhook.install(control_plane.client()?).await?;
 //! let controller = Program::controller(&executables, control_plane.kubeconfig(), folder)?;
 //! # Ok(())
 //! # }
@@ -20,8 +20,10 @@
 
 mod cargo;
 mod program;
+mod registration;
 mod webhook;
 
 pub use cargo::{Error as BuildError, build, executables, workspace};
 pub use program::{CONTROLLER, CONVERSION, Error as ProgramError, Program};
+pub use registration::Error as RegistrationError;
 pub use webhook::{Error as WebhookError, Webhook, issue_certificates};

@@ -57,10 +57,10 @@ pub fn issue_certificates(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where the API server has Tasks converted.
+/// Where the API server has Tasks converted and judged.
 #[derive(Clone, Debug)]
 pub struct Webhook {
-    url: String,
+    base_url: String,
     authority_pem: String,
 }
 
@@ -72,15 +72,21 @@ impl Webhook {
     pub fn of(address: SocketAddr, certificates: &Path) -> Result<Self, Error> {
         let path = certificates.join(AUTHORITY);
         Ok(Self {
-            url: format!("https://{address}{}", task_crds::CONVERSION_PATH),
+            base_url: format!("https://{address}"),
             authority_pem: fs::read_to_string(&path).map_err(io_error(&path))?,
         })
     }
 
-    /// Its address.
+    /// Its address without a path.
     #[must_use]
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Its address for conversions.
+    #[must_use]
+    pub fn conversion_url(&self) -> String {
+        format!("{}{}", self.base_url, task_crds::CONVERSION_PATH)
     }
 
     /// The authority that its certificate is from, in PEM.
@@ -93,7 +99,7 @@ impl Webhook {
     #[must_use]
     pub fn definition(&self) -> CustomResourceDefinition {
         let mut definition = task_crds::crd();
-        crd::convert_at(&mut definition, &self.url, &self.authority_pem);
+        crd::convert_at(&mut definition, &self.conversion_url(), &self.authority_pem);
         definition
     }
 }

@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-use control_plane::{Binaries, BinariesError, crd, process::log_tail};
+use control_plane::{Binaries, BinariesError, process::log_tail};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use local_operator::{BuildError, Webhook, WebhookError};
+use local_operator::{BuildError, RegistrationError, Webhook, WebhookError};
 use nix::sys::signal::Signal;
 use tokio::{
     net::TcpStream,
@@ -59,7 +59,7 @@ pub(crate) enum Error {
     #[error("cannot make a client for the local control plane")]
     Client(#[source] Box<kube::Error>),
     #[error(transparent)]
-    Crd(#[from] crd::Error),
+    Registration(#[from] RegistrationError),
     #[error(transparent)]
     Samples(#[from] samples::Error),
 }
@@ -85,9 +85,9 @@ pub(crate) async fn up(dir: &ClusterDir) -> Result<(), Error> {
     };
     let status = wait_for_programs(dir, started).await?;
 
-    say::step("installing the CustomResourceDefinition");
+    say::step("installing the CustomResourceDefinition and the admission webhooks");
     let webhook = Webhook::of(status.conversion.listens, &dir.certificates())?;
-    crd::install(client(&status.kubeconfig).await?, &webhook.definition()).await?;
+    webhook.install(client(&status.kubeconfig).await?).await?;
 
     Ok(samples::apply_and_show(dir, &status).await?)
 }

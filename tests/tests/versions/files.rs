@@ -36,11 +36,7 @@ pub async fn check(world: &World, files: Vec<(Version, Vec<Edit>, Vec<Edit>)>) {
 
     for (index, (version, _, edits)) in files.iter().enumerate() {
         let before = manifests[index]["spec"].clone();
-        // kubectl leaves alone what the file never said: timeoutSeconds, which v1alpha1 shows since v1 has a default for it. The API
-        // server refuses it without a provider, so the provider cannot be taken out of a file that does not say it.
-        let stuck = *version == Version::V1alpha1 && before.get("timeoutSeconds").is_none();
         let can = |edit: &&Edit| match edit {
-            Edit::NoOperation => !stuck,
             // kubectl rounds it when it compares what was applied with what is to be.
             Edit::Parameter(_, Some(value)) => *value != BEYOND_A_DOUBLE,
             _ => true,

@@ -83,9 +83,17 @@ impl Model {
 
     /// `spec` is written at `version`, by somebody who sends our annotation back (`with_rest`) or does not.
     pub fn write(&mut self, version: Version, spec: &Value, with_rest: bool) {
-        // The API server counts what changes at the version that is written at, once defaults are filled in.
+        // The API server counts what changes at the version that is written at, once defaults are filled in: its own, and v1's by the
+        // webhook.
         let before = self.spec(version);
-        if before != defaulted(version, spec) {
+        let mut after = defaulted(version, spec);
+        if version == Version::V1alpha1 && after.get("provider").is_some() {
+            let shown = after.as_object_mut().unwrap();
+            shown
+                .entry("timeoutSeconds")
+                .or_insert(json!(DEFAULT_TIMEOUT.1));
+        }
+        if before != after {
             self.generation += 1;
         }
         self.set(version, spec, with_rest);
@@ -198,6 +206,9 @@ pub const TIMEOUTS: [(&str, i64); 8] = [
     ("1m", 60),
 ];
 
+/// The one that is taken where none is given.
+const DEFAULT_TIMEOUT: (&str, i64) = TIMEOUTS[0];
+
 fn seconds(timeout: &Value) -> i64 {
     let known = TIMEOUTS.iter().find(|(text, _)| timeout == text);
     known.map(|(_, seconds)| *seconds).unwrap()
@@ -274,7 +285,7 @@ fn defaulted(version: Version, spec: &Value) -> Value {
     default(&mut spec, "port", json!(8080));
     if version == Version::V1 && spec.get("operation").is_some() {
         default(&mut spec["operation"], "completion", json!("Poll"));
-        default(&mut spec["operation"], "timeout", json!("1h"));
+        default(&mut spec["operation"], "timeout", json!(DEFAULT_TIMEOUT.0));
     }
     spec
 }

@@ -1,9 +1,9 @@
-//! An API server with the real task-conversion behind it, and no controller: nobody but the test writes a Task.
+//! An API server with the real task-conversion behind it, admission included, and no controller: nobody but the test writes a Task.
 
 use std::fs;
 use std::path::Path;
 
-use control_plane::{ControlPlane, Options, crd};
+use control_plane::{ControlPlane, Options};
 use http::{Method, Request};
 use kube::Client;
 use local_operator::{Program, Webhook};
@@ -37,9 +37,7 @@ impl World {
         let conversion = Program::conversion(&executables, &certificates, folder).unwrap();
         let webhook = Webhook::of(conversion.listens(), &certificates).unwrap();
         let client = control_plane.client().unwrap();
-        crd::install(client.clone(), &webhook.definition())
-            .await
-            .unwrap();
+        webhook.install(client.clone()).await.unwrap();
         Self {
             control_plane,
             client,
