@@ -54,14 +54,18 @@ pub fn mutating() -> MutatingWebhookConfiguration {
 /// The registrations of the webhook that judges.
 ///
 /// - Whatever is created or updated is judged, or it does not come in.
-/// - A write of the status is looked at only where it is made at an older version, which is the only way for it to lose anything. So
-///   the controller, which writes at v1, does without the webhook.
+/// - A write of the status is looked at only where it could lose something: where it is made at an older version, or where somebody has
+///   written the Task at one. Of such a Task the API server would throw all of `managedFields` away while conversions fail, and say so only in
+///   its own log; it is better that the write fails. In all other cases the controller, which writes at v1, does without the webhook.
 /// - A deletion is never refused but at most warned of, so it does not wait for a webhook that is down.
 ///
 /// The scale subresource is left to the schema, which knows the bounds of `replicas` as well.
 pub fn validating() -> ValidatingWebhookConfiguration {
     let status = format!("{PLURAL}/status");
-    let is_older = format!("request.requestResource.version != '{VERSION}'");
+    let is_older = format!(
+        "request.requestResource.version != '{VERSION}' || has(oldObject.metadata.managedFields) && \
+        oldObject.metadata.managedFields.exists(entry, entry.apiVersion != '{GROUP}/{VERSION}')"
+    );
     let is_running = "has(oldObject.status) && has(oldObject.status.operation) && \
         has(oldObject.status.operation.phase) && oldObject.status.operation.phase == 'Creating'";
     ValidatingWebhookConfiguration {
