@@ -27,6 +27,10 @@ test-load: ## What takes minutes: the webhook server under heavy load and ten th
 bench: ## Measure the conversion of one object and of 500, beside serde_json::Value and memcpy.
 	$(CARGO) bench -p task-conversion --bench convert
 
+.PHONY: test-restarts
+test-restarts: ## What takes minutes: 50 rolling restarts of the webhook server while clients read and write Tasks.
+	TASK_RESTARTS=50 $(CARGO) test --package task-tests --test never_a_failed_request -- --nocapture
+
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server
