@@ -15,6 +15,9 @@ use crate::program::{CONTROLLER, CONVERSION};
 /// Why the operator's programs are not there.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// There is nothing to build them from.
+    #[error("the current folder is not in a clone of this project: go to one and try again")]
+    OutsideProject,
     /// Where this program lies, and so where its siblings would, is not known.
     #[error("cannot tell where this program lies")]
     Executable(#[source] io::Error),
@@ -26,14 +29,26 @@ pub enum Error {
     Failed(ExitStatus),
 }
 
-/// The root of this repository.
-#[must_use]
-pub fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .components()
-        .as_path()
-        .to_owned()
+/// The root of this repository: of the package that cargo runs, or else around the current folder.
+///
+/// Not that of the clone from which this program was built, which may have been moved or copied since.
+///
+/// # Errors
+/// [`Error::OutsideProject`].
+pub fn workspace() -> Result<PathBuf, Error> {
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    [package, env::current_dir().ok()]
+        .iter()
+        .flatten()
+        .find_map(|folder| workspace_around(folder))
+        .map(Path::to_owned)
+        .ok_or(Error::OutsideProject)
+}
+
+fn workspace_around(folder: &Path) -> Option<&Path> {
+    folder
+        .ancestors()
+        .find(|folder| folder.join("hack/local-operator/Cargo.toml").is_file())
 }
 
 /// The folder of the programs that are built as this one is: its own, `<target>/<profile>`. A test lies one folder deeper.
@@ -57,12 +72,12 @@ fn folder_of_programs(executable: &Path) -> &Path {
 /// on standard error.
 ///
 /// # Errors
-/// When they do not compile, or there is no cargo.
+/// When they do not compile, there is no cargo, or this is not run in the project.
 pub async fn build(executables: &Path) -> Result<(), Error> {
     let target = executables.parent().unwrap_or(executables);
     let mut command = cargo();
     command
-        .current_dir(workspace())
+        .current_dir(workspace()?)
         .env("CARGO_TARGET_DIR", target)
         .args(["build", "--bin", CONVERSION, "--bin", CONTROLLER]);
     if executables.ends_with("release") {
@@ -105,11 +120,25 @@ fn described_package(names: impl Iterator<Item = OsString>) -> impl Iterator<Ite
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn the_workspace_is_the_folder_with_the_lock_file_of_cargo() {
-        assert!(workspace().join("Cargo.lock").is_file());
+        assert!(workspace().unwrap().join("Cargo.lock").is_file());
+    }
+
+    #[test]
+    fn the_workspace_is_the_clone_around_a_folder_wherever_it_lies() {
+        let clone = tempfile::tempdir().unwrap();
+        let package = clone.path().join("hack/local-operator");
+        fs::create_dir_all(&package).unwrap();
+        assert_eq!(workspace_around(&package), None);
+        fs::write(package.join("Cargo.toml"), "").unwrap();
+        for folder in [clone.path(), &package] {
+            assert_eq!(workspace_around(folder), Some(clone.path()));
+        }
     }
 
     #[test]

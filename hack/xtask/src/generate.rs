@@ -2,10 +2,12 @@
 
 use std::{fs, io, path::PathBuf};
 
-use local_operator::workspace;
+use local_operator::{BuildError, workspace};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
+    #[error(transparent)]
+    Workspace(#[from] BuildError),
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {}", path.display())]
@@ -16,8 +18,9 @@ pub(crate) enum Error {
 
 /// Writes what has to be registered with the API server, or with `check` compares it with the files.
 pub(crate) fn generate(check: bool) -> Result<(), Error> {
+    let folder = workspace()?.join("crds");
     for (name, wanted) in task_crds::files() {
-        let path = workspace().join("crds").join(name);
+        let path = folder.join(name);
         if check {
             compare(path, &wanted)?;
         } else {

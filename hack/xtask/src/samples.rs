@@ -7,13 +7,15 @@ use std::{
 };
 
 use control_plane::process::log_tail;
-use local_operator::workspace;
+use local_operator::{BuildError, workspace};
 use tokio::process::Command;
 
 use crate::{cluster_dir::ClusterDir, say, status::Status};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
+    #[error(transparent)]
+    Workspace(#[from] BuildError),
     #[error("cannot run kubectl")]
     Run(#[source] io::Error),
     #[error("kubectl failed ({0})")]
@@ -24,7 +26,7 @@ pub(crate) enum Error {
 
 /// Applies the samples, waits until they are Ready, and shows them at both versions.
 pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<(), Error> {
-    let samples = workspace().join("hack/samples");
+    let samples = workspace()?.join("hack/samples");
     let samples = samples.as_os_str();
     let kubectl = Kubectl { dir, status };
     say::step("applying hack/samples and waiting until both Tasks are Ready");
