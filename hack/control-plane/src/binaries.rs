@@ -173,12 +173,14 @@ impl Places {
                 self.cache.display()
             ));
         }
+        let module = self.cache.join(".module");
+        go_build::write_module(&module)?;
         for tool in missing {
-            go_build::build(tool, &self.made_folder(tool)?, &mut progress)?;
+            go_build::build(tool, &module, &self.made_folder(tool)?, &mut progress)?;
         }
         if stages_are_missing {
             self.made_folder(Tool::Kwok)?;
-            go_build::copy_kwok_stages(&stages, &mut progress)?;
+            go_build::copy_kwok_stages(&module, &stages, &mut progress)?;
         }
         Ok(())
     }

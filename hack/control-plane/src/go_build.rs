@@ -13,7 +13,7 @@ use crate::{
     die_with_parent,
     process::log_tail,
     progress::Progress,
-    tools::{GO_MODULE_DIR, Tool},
+    tools::{GO_MODULE, Tool},
 };
 
 /// The stages of kwok that make it a kubelet whose Pods are ready at once: where they lie in kwok's
@@ -62,10 +62,35 @@ pub enum Error {
     },
 }
 
-/// Builds `tool` as `dir/<name>`. The file appears there whole or not at all.
+/// Writes the Go module to the folder `module`.
 ///
 /// The caller holds the lock of the cache.
-pub(crate) fn build(tool: Tool, dir: &Path, progress: &mut Progress) -> Result<(), Error> {
+pub(crate) fn write_module(module: &Path) -> Result<(), Error> {
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Io {
+            what: "the programs",
+            path,
+            source,
+        }
+    };
+    fs::create_dir_all(module).map_err(at(module))?;
+    for (name, text) in GO_MODULE {
+        let path = module.join(name);
+        fs::write(&path, text).map_err(at(&path))?;
+    }
+    Ok(())
+}
+
+/// Builds `tool`, as the Go module pins it, as `dir/<name>`. The file appears there whole or not at all.
+///
+/// The caller holds the lock of the cache.
+pub(crate) fn build(
+    tool: Tool,
+    module: &Path,
+    dir: &Path,
+    progress: &mut Progress,
+) -> Result<(), Error> {
     let what = tool.name();
     let at = |path: &Path| {
         let path = path.to_owned();
@@ -79,7 +104,7 @@ pub(crate) fn build(tool: Tool, dir: &Path, progress: &mut Progress) -> Result<(
     let output = File::create(&log).map_err(at(&log))?;
     let errors = output.try_clone().map_err(at(&log))?;
     let mut command = die_with_parent::command("go");
-    go_environment(&mut command)
+    go_environment(&mut command, module)
         .args(["build", "-trimpath", "-ldflags"])
         .arg(format!("-s -w{}", tool.version_ldflags()))
         .arg("-o")
@@ -111,7 +136,11 @@ pub(crate) fn build(tool: Tool, dir: &Path, progress: &mut Progress) -> Result<(
 /// Copies kwok's stages to `target`, a folder that appears whole or not at all.
 ///
 /// The caller holds the lock of the cache.
-pub(crate) fn copy_kwok_stages(target: &Path, progress: &mut Progress) -> Result<(), Error> {
+pub(crate) fn copy_kwok_stages(
+    module: &Path,
+    target: &Path,
+    progress: &mut Progress,
+) -> Result<(), Error> {
     const WHAT: &str = "kwok's stages";
     let at = |path: &Path| {
         let path = path.to_owned();
@@ -122,14 +151,14 @@ pub(crate) fn copy_kwok_stages(target: &Path, progress: &mut Progress) -> Result
         }
     };
     progress.step(WHAT);
-    let module = kwok_module(WHAT)?;
+    let kwok = kwok_source(WHAT, module)?;
     let partial = target.with_extension("partial");
     if partial.exists() {
         fs::remove_dir_all(&partial).map_err(at(&partial))?;
     }
     fs::create_dir(&partial).map_err(at(&partial))?;
     for folder in KWOK_STAGES {
-        let folder = module.join(folder);
+        let folder = kwok.join(folder);
         for entry in fs::read_dir(&folder).map_err(at(&folder))? {
             let source = entry.map_err(at(&folder))?.path();
             let Some(name) = source.file_name().and_then(|name| name.to_str()) else {
@@ -149,10 +178,10 @@ pub(crate) fn copy_kwok_stages(target: &Path, progress: &mut Progress) -> Result
 }
 
 /// The folder of kwok's source, downloaded if need be.
-fn kwok_module(what: &'static str) -> Result<PathBuf, Error> {
+fn kwok_source(what: &'static str, module: &Path) -> Result<PathBuf, Error> {
     require_go(what)?;
     let mut command = Command::new("go");
-    let output = go_environment(&mut command)
+    let output = go_environment(&mut command, module)
         .args(["mod", "download", "-json", "sigs.k8s.io/kwok"])
         .stdin(Stdio::null())
         .output()
@@ -181,11 +210,11 @@ fn require_go(what: &'static str) -> Result<(), Error> {
         .map_err(|source| Error::NoGo { what, source })
 }
 
-/// Makes a `go` command independent of the person's own Go settings, apart from where modules come from and where
-/// what is built is cached.
-fn go_environment(command: &mut Command) -> &mut Command {
+/// Makes a `go` command work in the folder `module`, and independent of the person's own Go settings, apart from where
+/// modules come from and where what is built is cached.
+fn go_environment<'a>(command: &'a mut Command, module: &Path) -> &'a mut Command {
     command
-        .current_dir(GO_MODULE_DIR)
+        .current_dir(module)
         .env("CGO_ENABLED", "0")
         // Not empty: an empty one falls back to what `go env -w` wrote.
         .env("GOFLAGS", "-mod=readonly")

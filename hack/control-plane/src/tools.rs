@@ -1,7 +1,11 @@
 //! The programs a control plane is made of, and their pinned versions.
 
-/// The folder of the Go module that names every program as a `tool` and pins it.
-pub(crate) const GO_MODULE_DIR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tools");
+/// The files of the Go module that names every program as a `tool` and pins it. They are part of this program, so that it
+/// does not matter where the folder that it was built from is now.
+pub(crate) const GO_MODULE: [(&str, &str); 2] = [
+    ("go.mod", GO_MOD),
+    ("go.sum", include_str!("../tools/go.sum")),
+];
 
 const GO_MOD: &str = include_str!("../tools/go.mod");
 
