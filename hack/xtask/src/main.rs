@@ -1,6 +1,7 @@
 //! Developers' commands: `cargo xtask help`.
 
 mod cluster_dir;
+mod conditions;
 mod down;
 mod generate;
 mod programs;

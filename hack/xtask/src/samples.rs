@@ -4,13 +4,17 @@ use std::{
     ffi::OsStr,
     io,
     process::{ExitStatus, Output},
+    time::Duration,
 };
 
 use control_plane::process::log_tail;
 use local_operator::{BuildError, workspace};
-use tokio::process::Command;
+use tokio::{process::Command, time::sleep};
 
-use crate::{cluster_dir::ClusterDir, say, status::Status};
+use crate::{cluster_dir::ClusterDir, conditions::Tasks, say, status::Status};
+
+/// How often it looks whether waiting has become pointless.
+const POLL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -22,9 +26,11 @@ pub(crate) enum Error {
     Failed(ExitStatus),
     #[error("a sample is not Ready.\n{report}")]
     NotReady { report: String },
+    #[error("a sample will not be Ready.\n{report}\n{conflicts}")]
+    Conflict { report: String, conflicts: String },
 }
 
-/// Applies the samples, waits until they are Ready, and shows them at both versions.
+/// Applies the samples, waits until they are Ready or cannot be, and shows them at both versions.
 pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<(), Error> {
     let samples = workspace()?.join("hack/samples");
     let samples = samples.as_os_str();
@@ -34,13 +40,17 @@ pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<
         .run(&["apply".as_ref(), "-f".as_ref(), samples])
         .await?;
     let ready = ["wait", "--for=condition=Ready", "--timeout=120s", "-f"];
-    let ready = kubectl
-        .run(&[&ready.map(OsStr::new)[..], &[samples]].concat())
-        .await;
-    if ready.is_err() {
-        return Err(Error::NotReady {
-            report: report(&kubectl, samples).await?,
-        });
+    let ready = [&ready.map(OsStr::new)[..], &[samples]].concat();
+    tokio::select! {
+        ready = kubectl.run(&ready) => if ready.is_err() {
+            let report = report(&kubectl, samples).await?;
+            return Err(Error::NotReady { report });
+        },
+        conflicts = conflicts(&kubectl, samples) => {
+            let conflicts = conflicts?;
+            let report = report(&kubectl, samples).await?;
+            return Err(Error::Conflict { report, conflicts });
+        }
     }
     for version in ["v1", "v1alpha1"] {
         let resource = format!("tasks.{version}.task.example.io");
@@ -54,6 +64,21 @@ pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<
         dir.stop_command(),
     );
     Ok(())
+}
+
+/// Returns once it is clear that a sample will not be Ready.
+async fn conflicts(kubectl: &Kubectl<'_>, samples: &OsStr) -> Result<String, Error> {
+    let get = ["get", "--output=json", "-f"].map(OsStr::new);
+    let get = [&get[..], &[samples]].concat();
+    loop {
+        let answer = kubectl.output(&get).await?;
+        // One that cannot be read is none: the deadline of the wait is there for what is wrong otherwise.
+        let tasks = serde_json::from_slice::<Tasks>(&answer.stdout).ok();
+        if let Some(conflicts) = tasks.and_then(|tasks| tasks.conflicts()) {
+            return Ok(conflicts);
+        }
+        sleep(POLL).await;
+    }
 }
 
 /// What a person would look at first.
@@ -94,6 +119,7 @@ impl Kubectl<'_> {
             .env("KUBECONFIG", &self.status.kubeconfig)
             .env("KUBECACHEDIR", self.dir.kubectl_cache())
             .env("KUBERC", "off")
+            .kill_on_drop(true)
             .args(args);
         command
     }

@@ -6,6 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
+    time::{Duration, Instant},
 };
 
 use nix::{
@@ -48,10 +49,23 @@ impl Local {
         stdout
     }
 
-    fn pid(&self, program: &str) -> i32 {
+    fn status(&self) -> Value {
         let status = fs::read(self.state().join("status.json")).unwrap();
-        let status: Value = serde_json::from_slice(&status).unwrap();
-        status[program]["pid"].as_i64().unwrap().try_into().unwrap()
+        serde_json::from_slice(&status).unwrap()
+    }
+
+    fn pid(&self, program: &str) -> i32 {
+        let pid = self.status()[program]["pid"].as_i64();
+        pid.unwrap().try_into().unwrap()
+    }
+
+    fn kubectl(&self, args: &[&str]) {
+        let status = self.status();
+        let kubectl = Command::new(status["kubectl"].as_str().unwrap())
+            .env("KUBECONFIG", status["kubeconfig"].as_str().unwrap())
+            .args(args)
+            .status();
+        assert!(kubectl.unwrap().success(), "{args:?}");
     }
 }
 
@@ -81,7 +95,7 @@ fn table<'a>(output: &'a str, resource: &str) -> Vec<&'a str> {
 
 // One test, since each start takes seconds.
 #[test]
-fn up_shows_both_samples_ready_mends_what_died_and_down_leaves_nothing() {
+fn up_shows_both_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leaves_nothing() {
     let local = Local::new();
 
     let output = local.up();
@@ -106,6 +120,19 @@ fn up_shows_both_samples_ready_mends_what_died_and_down_leaves_nothing() {
     local.up();
     assert_eq!(local.pid("conversion"), conversion);
     assert_ne!(local.pid("controller"), controller);
+
+    local.kubectl(&["delete", "task", "storefront", "--cascade=foreground"]);
+    local.kubectl(&["create", "service", "clusterip", "storefront", "--tcp=80"]);
+    let start = Instant::now();
+    let output = local.xtask("up");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{stderr}");
+    let told = stderr.lines().last().unwrap();
+    assert!(
+        told.starts_with("Task storefront is stalled (ChildConflict): "),
+        "{stderr}"
+    );
+    assert!(start.elapsed() < Duration::from_secs(100), "{stderr}");
 
     let controller = local.pid("controller");
     let runs = |pid: i32| Path::new(&format!("/proc/{pid}")).exists();
