@@ -58,9 +58,10 @@ pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<
         kubectl.run(&["get".as_ref(), resource.as_ref()]).await?;
     }
     println!(
-        "\nGo on with:\n  export KUBECONFIG={}\n  {} get tasks\nStop with:\n  {}",
+        "\nGo on with:\n  export KUBECONFIG={}\n  {} get tasks\nThe operator's logs are in:\n  {}\nStop, and forget all objects, with:\n  {}",
         say::quoted(&status.kubeconfig),
         say::quoted(&status.kubectl),
+        say::quoted(&dir.logs()),
         dir.stop_command(),
     );
     Ok(())
