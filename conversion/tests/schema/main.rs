@@ -15,6 +15,7 @@ use generate::{Form, object};
 use mutate::{Damage, damage, damaged};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 use serde_json::Value;
 use task_conversion::json::{Node, Scanner};
 use task_conversion::task::TASK;
@@ -67,12 +68,18 @@ fn without_old_names(mut object: Value) -> Value {
 
 const NONE: &[String] = &[];
 
+/// The same 10,000 cases in each run, unless `PROPTEST_CASES` and `PROPTEST_RNG_SEED` say otherwise.
 fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
     ProptestConfig {
-        cases: 10_000,
+        cases: std::env::var_os("PROPTEST_CASES").map_or(10_000, |_| config.cases),
         failure_persistence: None,
         max_global_rejects: 100_000,
-        ..ProptestConfig::default()
+        rng_seed: match config.rng_seed {
+            RngSeed::Random => RngSeed::Fixed(1),
+            fixed => fixed,
+        },
+        ..config
     }
 }
 
