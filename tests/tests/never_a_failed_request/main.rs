@@ -120,7 +120,12 @@ async fn no_request_fails_while_replicas_restart_and_their_certificate_changes()
         faults.len(),
         faults[..faults.len().min(5)].join("\n")
     );
-    assert!(connections.iter().all(|&count| count > restarts() / 2));
+    // Each restart of one replica sends the connections to the other.
+    let each = restarts() / 2;
+    assert!(
+        connections.iter().all(|&count| count >= each),
+        "{connections:?}"
+    );
 }
 
 #[tokio::test]
