@@ -1,0 +1,117 @@
+//! Which cluster a command talks to, as whom, and in which namespace: the same flags as kubectl's.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+
+/// Why there is no client for a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kubeconfig cannot be read, or has no such context, cluster or user.
+    #[error("cannot use the kubeconfig")]
+    Kubeconfig(#[source] Box<KubeconfigError>),
+    /// The connection's settings are of no use.
+    #[error("cannot connect to the cluster")]
+    Client(#[source] Box<kube::Error>),
+}
+
+/// The flags.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+#[group(skip)]
+pub struct Args {
+    /// The kubeconfig to use, instead of KUBECONFIG or ~/.kube/config.
+    #[arg(long, global = true, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig to use.
+    #[arg(long, global = true, value_name = "NAME")]
+    context: Option<String>,
+
+    /// The cluster of the kubeconfig to use.
+    #[arg(long, global = true, value_name = "NAME")]
+    cluster: Option<String>,
+
+    /// The user of the kubeconfig to be.
+    #[arg(long, global = true, value_name = "NAME")]
+    user: Option<String>,
+
+    /// The user to act as.
+    #[arg(long = "as", global = true, value_name = "USER")]
+    impersonate: Option<String>,
+
+    /// A group to act as a member of. May be given more than once.
+    #[arg(long = "as-group", global = true, value_name = "GROUP")]
+    impersonate_groups: Vec<String>,
+
+    /// The namespace, instead of that of the context.
+    #[arg(short, long, global = true, value_name = "NAME")]
+    namespace: Option<String>,
+
+    /// How long one request may take, such as 30s.
+    #[arg(long, global = true, value_name = "TIME", value_parser = duration)]
+    request_timeout: Option<Duration>,
+}
+
+/// A client, and the namespace that the person means where none is named.
+#[derive(Clone)]
+pub struct Cluster {
+    /// The client.
+    pub client: Client,
+    /// The namespace of the flags, else that of the context, else `default`.
+    pub namespace: String,
+}
+
+impl Args {
+    /// Makes a client. Nothing is asked of the cluster yet.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn connect(&self) -> Result<Cluster, Error> {
+        let kubeconfig_error = |source| Error::Kubeconfig(Box::new(source));
+        let options = KubeConfigOptions {
+            context: self.context.clone(),
+            cluster: self.cluster.clone(),
+            user: self.user.clone(),
+        };
+        let mut config = match &self.kubeconfig {
+            Some(path) => {
+                let kubeconfig = Kubeconfig::read_from(path).map_err(kubeconfig_error)?;
+                Config::from_custom_kubeconfig(kubeconfig, &options).await
+            }
+            None => Config::from_kubeconfig(&options).await,
+        }
+        .map_err(kubeconfig_error)?;
+        if let Some(user) = &self.impersonate {
+            config.auth_info.impersonate = Some(user.clone());
+        }
+        if !self.impersonate_groups.is_empty() {
+            config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
+        }
+        if let Some(timeout) = self.request_timeout {
+            config.read_timeout = Some(timeout);
+        }
+        let namespace = self
+            .namespace
+            .clone()
+            .unwrap_or_else(|| config.default_namespace.clone());
+        let client = Client::try_from(config).map_err(|source| Error::Client(Box::new(source)))?;
+        Ok(Cluster { client, namespace })
+    }
+}
+
+/// A duration as kubectl takes it: Go's grammar, or a number of seconds.
+///
+/// # Errors
+/// When it is neither.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let nanoseconds = task_api_v1::duration::parse(text).map_err(|error| error.to_string())?;
+    u64::try_from(nanoseconds)
+        .map(Duration::from_nanos)
+        .map_err(|_| "a time must not be negative".to_owned())
+}

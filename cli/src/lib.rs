@@ -1,0 +1,15 @@
+//! `kubectl task`: the person's tool for Tasks and for the way from v1alpha1 to v1.
+//!
+//! Data goes to the standard output and all else to the standard error. The exit code is that of an [`Outcome`], 2 for an error.
+
+mod args;
+pub mod cluster;
+mod completion;
+mod outcome;
+pub mod progress;
+pub mod report;
+pub mod run;
+mod version;
+
+pub use args::Args;
+pub use outcome::Outcome;

@@ -1,0 +1,43 @@
+//! Running a command.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use crate::args::{Args, Command};
+use crate::outcome::{ERROR, Outcome};
+use crate::{completion, version};
+
+/// Runs the command and gives the exit code. Errors are told on the standard error, each with what caused it.
+pub async fn main(args: Args) -> ExitCode {
+    match run(args).await {
+        Ok(outcome) => outcome.into(),
+        Err(error) => {
+            eprintln!("error: {}", chain(error.as_ref()));
+            ERROR.into()
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<Outcome, Box<dyn Error>> {
+    let cluster = args.cluster;
+    match args.command {
+        Command::Version(args) => Ok(version::run(&cluster, &args).await?),
+        Command::Completion(args) => Ok(completion::run(&args)?),
+        Command::Complete(words) => Ok(completion::complete(&words)?),
+    }
+}
+
+/// The error and its causes in one line, each only where it is not told already.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let told = cause.to_string();
+        if !text.contains(&told) {
+            text.push_str(": ");
+            text.push_str(&told);
+        }
+        next = cause.source();
+    }
+    text
+}
