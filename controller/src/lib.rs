@@ -11,6 +11,7 @@
 //! | [`watched`] | a Task as the watch gives it, also one that does not decode |
 //! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
+//! | [`work_queue`] | the bounded pool for calls to the outside |
 //! | [`certificates`] | the certificates of the webhooks, where there is no cert-manager |
 //! | [`health`], [`metrics`], [`logging`] | what others see of the process |
 //! | [`names`] | the names that other systems know |
@@ -29,5 +30,6 @@ pub mod retry;
 pub mod run;
 pub mod triggers;
 pub mod watched;
+pub mod work_queue;
 
 pub use args::{Args, LogFormat};
