@@ -5,6 +5,8 @@
 mod args;
 pub mod cluster;
 mod completion;
+pub mod convert;
+pub mod manifest;
 mod outcome;
 pub mod progress;
 pub mod report;

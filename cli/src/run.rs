@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::args::{Args, Command};
 use crate::outcome::{ERROR, Outcome};
-use crate::{completion, version};
+use crate::{completion, convert, version};
 
 /// Runs the command and gives the exit code. Errors are told on the standard error, each with what caused it.
 pub async fn main(args: Args) -> ExitCode {
@@ -21,6 +21,7 @@ pub async fn main(args: Args) -> ExitCode {
 async fn run(args: Args) -> Result<Outcome, Box<dyn Error>> {
     let cluster = args.cluster;
     match args.command {
+        Command::Convert(args) => Ok(convert::run(&args)?),
         Command::Version(args) => Ok(version::run(&cluster, &args).await?),
         Command::Completion(args) => Ok(completion::run(&args)?),
         Command::Complete(words) => Ok(completion::complete(&words)?),
@@ -28,7 +29,7 @@ async fn run(args: Args) -> Result<Outcome, Box<dyn Error>> {
 }
 
 /// The error and its causes in one line, each only where it is not told already.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

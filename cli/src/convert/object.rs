@@ -1,0 +1,192 @@
+//! The conversion of what stands in one document.
+
+use task_conversion::json::{Malformed, Scanner};
+use task_conversion::task::TASK;
+use task_conversion::{ConvertError, Event, Events};
+
+use crate::manifest::Value;
+
+/// Why a document cannot be converted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The object is nothing that the conversion takes.
+    #[error("Task {name}")]
+    Convert {
+        /// Its namespace and name, as far as it has them.
+        name: String,
+        /// What it says.
+        #[source]
+        source: ConvertError,
+    },
+    /// It nests too deep.
+    #[error("Task {name}")]
+    Malformed {
+        /// Its namespace and name, as far as it has them.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        source: Malformed,
+    },
+    /// What came out is no JSON.
+    #[error("Task {name}: the conversion gave no JSON")]
+    Answer {
+        /// Its namespace and name, as far as it has them.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// A Task that was found in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its namespace and name, as far as it has them.
+    pub name: String,
+    /// The version that it was of.
+    pub from: &'static str,
+    /// What the conversion had to say of the reserved annotations.
+    pub events: Vec<Event>,
+}
+
+/// Converts every Task of a document to the version `desired`: the document itself, or the items of a list.
+///
+/// Everything else stays as it is. `found` tells of each Task.
+///
+/// # Errors
+/// When a Task cannot be converted, an unknown version included.
+pub fn convert(
+    document: &Value,
+    desired: &'static str,
+    found: &mut Vec<Found>,
+) -> Result<Value, Error> {
+    if is_list(document) {
+        return convert_list(document, desired, found);
+    }
+    if !is_task(document) {
+        return Ok(document.clone());
+    }
+    let name = name(document);
+    let json = document.to_json();
+    let mut scanner = Scanner::new(&json);
+    let malformed = |source| Error::Malformed {
+        name: name.clone(),
+        source,
+    };
+    let mut node = TASK.read(&mut scanner).map_err(malformed)?;
+    let mut events = Events::new();
+    let from = TASK
+        .convert(&mut node, desired, &mut events)
+        .map_err(|source| Error::Convert {
+            name: name.clone(),
+            source,
+        })?;
+    let mut answer = String::with_capacity(json.len());
+    node.write(&mut answer);
+    let converted = Value::from_json(&answer).map_err(|source| Error::Answer {
+        name: name.clone(),
+        source,
+    })?;
+    found.push(Found {
+        name,
+        from,
+        events: events.take(),
+    });
+    Ok(converted)
+}
+
+fn convert_list(
+    list: &Value,
+    desired: &'static str,
+    found: &mut Vec<Found>,
+) -> Result<Value, Error> {
+    let mut members = list.members().unwrap_or_default().to_vec();
+    let is_ours = is_of_group(list);
+    for (key, value) in &mut members {
+        match (key.as_str(), &mut *value) {
+            ("items", Value::Array(items)) => {
+                for item in items {
+                    *item = convert(item, desired, found)?;
+                }
+            }
+            ("apiVersion", version) if is_ours => {
+                *version = Value::String(format!("{}/{desired}", TASK.group()));
+            }
+            _ => {}
+        }
+    }
+    Ok(Value::Object(members))
+}
+
+/// Whether this is a List of anything or a TaskList.
+fn is_list(document: &Value) -> bool {
+    match document.text("kind") {
+        Some("List") => document.text("apiVersion") == Some("v1"),
+        Some("TaskList") => is_of_group(document),
+        _ => false,
+    }
+}
+
+/// Whether this is a Task of ours: others have a kind of that name too.
+pub fn is_task(document: &Value) -> bool {
+    document.text("kind") == Some(TASK.name()) && is_of_group(document)
+}
+
+fn is_of_group(document: &Value) -> bool {
+    let version = document.text("apiVersion").unwrap_or_default();
+    version.split('/').next() == Some(TASK.group())
+}
+
+/// Namespace and name, as far as it has them.
+pub fn name(object: &Value) -> String {
+    let metadata = object.get("metadata");
+    let text = |name| metadata.and_then(|metadata| metadata.text(name));
+    let name = text("name")
+        .or_else(|| text("generateName"))
+        .unwrap_or("without a name");
+    match text("namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn converted(json: &str) -> (Result<String, Error>, usize) {
+        let mut found = Vec::new();
+        let value = Value::from_json(json).unwrap();
+        let converted = convert(&value, "v1", &mut found);
+        (converted.map(|value| value.to_json()), found.len())
+    }
+
+    #[test]
+    fn the_task_of_somebody_else_is_not_ours() {
+        let json = r#"{"apiVersion":"tekton.dev/v1beta1","kind":"Task"}"#;
+        let (same, found) = converted(json);
+        assert_eq!((same.unwrap().as_str(), found), (json, 0));
+    }
+
+    #[test]
+    fn an_unknown_version_is_an_error() {
+        let (error, _) = converted(
+            r#"{"apiVersion":"task.example.io/v2","kind":"Task","metadata":{"name":"a"}}"#,
+        );
+        assert_eq!(error.unwrap_err().to_string(), "Task a");
+    }
+
+    #[test]
+    fn the_tasks_of_a_list_are_converted_and_the_rest_is_kept() {
+        let (list, found) = converted(
+            r#"{"apiVersion":"v1","kind":"List","items":[{"kind":"Pod"},{"apiVersion":"task.example.io/v1alpha1","kind":"Task","metadata":{},"spec":{"provider":"p"}}]}"#,
+        );
+        assert_eq!(
+            (list.unwrap().as_str(), found),
+            (
+                r#"{"apiVersion":"v1","kind":"List","items":[{"kind":"Pod"},{"apiVersion":"task.example.io/v1","kind":"Task","metadata":{},"spec":{"operation":{"provider":"p"}}}]}"#,
+                1
+            )
+        );
+    }
+}
