@@ -12,6 +12,7 @@
 //! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
 //! | [`work_queue`] | the bounded pool for calls to the outside |
+//! | [`operations`] | long-running operations at providers, which workloads wait for |
 //! | [`certificates`] | the certificates of the webhooks, where there is no cert-manager |
 //! | [`health`], [`metrics`], [`logging`] | what others see of the process |
 //! | [`names`] | the names that other systems know |
@@ -25,6 +26,7 @@ pub mod health;
 pub mod logging;
 pub mod metrics;
 pub mod names;
+pub mod operations;
 pub mod reconcile;
 pub mod retry;
 pub mod run;

@@ -9,6 +9,9 @@ pub const APPLIED_HASH: &str = "task.example.io/applied-hash";
 /// Annotation on the pod template: a hash of the ConfigMap's content, so that new content rolls the pods.
 pub const CONFIG_HASH: &str = "task.example.io/config-hash";
 
+/// Annotation on a Task: a person asks to start the operation once more after it has failed. Any value that was not there before.
+pub const RETRY_OPERATION: &str = "task.example.io/retry-operation";
+
 /// The prefix of the annotations that the controller looks at; it keeps no others in memory.
 pub const ANNOTATION_PREFIX: &str = "task.example.io/";
 
@@ -67,4 +70,51 @@ pub mod reason {
 
     /// The Deployment cannot create its pods.
     pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+}
+
+/// Reasons of the conditions `AsyncOperation` and `TerminalError`, which are codes in `status.failureDetails` too.
+pub mod operation_reason {
+    /// The operation is being started: the provider has not said yet that it accepted it.
+    pub const PROVISIONING_STARTED: &str = "ProvisioningStarted";
+
+    /// The provider accepted the operation, and its end is waited for.
+    pub const STATUS_CHECK_IN_PROGRESS: &str = "StatusCheckInProgress";
+
+    /// The provider was asked to end the operation.
+    pub const CANCELING: &str = "Canceling";
+
+    /// The operation succeeded.
+    pub const COMPLETED: &str = "Completed";
+
+    /// The operation failed, as the provider says.
+    pub const FAILED: &str = "Failed";
+
+    /// The provider refuses to start the operation.
+    pub const REFUSED: &str = "Refused";
+
+    /// The operation was cancelled, by the provider or because the Task is being deleted.
+    pub const CANCELED: &str = "Canceled";
+
+    /// The operation was ended because the spec asks for another one, or for none.
+    pub const SUPERSEDED: &str = "Superseded";
+
+    /// The operation took longer than `spec.operation.timeout`.
+    pub const TIMEOUT: &str = "Timeout";
+
+    /// It is not known whether the provider accepted the operation, and there is no safe way to find out.
+    pub const START_UNKNOWN: &str = "StartUnknown";
+
+    /// The provider has forgotten the operation before it told how it ended.
+    pub const RESULT_UNKNOWN: &str = "ResultUnknown";
+
+    /// The operation that the spec no longer asks for could not be cancelled.
+    pub const CANCEL_FAILED: &str = "CancelFailed";
+
+    /// The provider told another end after one was taken for good; it is recorded and not applied.
+    pub const CONTRADICTION: &str = "Contradiction";
+
+    /// Whether an operation that ended for this reason may still be running somewhere, so that only a person may start another.
+    pub fn needs_a_person(reason: &str) -> bool {
+        matches!(reason, START_UNKNOWN | RESULT_UNKNOWN | CANCEL_FAILED)
+    }
 }

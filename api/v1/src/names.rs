@@ -53,7 +53,7 @@ pub mod condition {
     /// The workload is available, and the operation, if there is one, has succeeded.
     pub const READY: &str = "Ready";
 
-    /// How the operation stands: `True` when it succeeded, `False` when it failed, `Unknown` while it runs.
+    /// How the operation stands: `True` when it succeeded, else `False`; the reason tells whether it runs or failed.
     pub const ASYNC_OPERATION: &str = "AsyncOperation";
 
     /// kstatus: the operator is still working towards the spec. Absent or `False` at rest.
