@@ -1,9 +1,7 @@
 //! The reserved annotations of an object's metadata.
 
-use std::borrow::Cow;
-
 use crate::error::ConvertError;
-use crate::json::{Node, Object, decode, encode, name_is};
+use crate::json::{Node, Object, decode, encode};
 use crate::rest::{Broken, OMITTED, Rest};
 use crate::{Event, Events};
 
@@ -40,7 +38,7 @@ pub(crate) fn take(
     if !annotations
         .members()
         .iter()
-        .any(|member| name_is(&member.key, kept) || name_is(&member.key, misplaced))
+        .any(|member| member.key.is(kept) || member.key.is(misplaced))
     {
         return Ok(Rest::default());
     }
@@ -97,14 +95,14 @@ pub(crate) fn put(root: &mut Object<'_>, key: &str, mut rest: Rest, events: &mut
     };
     let left = TOTAL_LIMIT.saturating_sub(total(annotations) + key.len());
     if let Some(value) = rest.to_annotation().filter(|value| value.len() <= left) {
-        annotations.push(Cow::Owned(key.to_owned()), Node::from(encode(&value)));
+        annotations.push_named(key, Node::from(encode(&value)));
         events.push(Event::Written);
         return;
     }
     events.push(Event::Omitted);
     let mark = format!("{{\"{OMITTED}\":true}}");
     if mark.len() <= left {
-        annotations.push(Cow::Owned(key.to_owned()), Node::from(encode(&mark)));
+        annotations.push_named(key, Node::from(encode(&mark)));
     } else if annotations.is_empty() {
         metadata.take("annotations");
     }
@@ -115,6 +113,6 @@ fn total(annotations: &Object<'_>) -> usize {
     annotations
         .members()
         .iter()
-        .map(|member| decode(&member.key).len() + value(&member.value))
+        .map(|member| member.key.name().len() + value(&member.value))
         .sum()
 }

@@ -195,7 +195,7 @@ impl Kind {
     /// # Errors
     /// When no well-formed value stands there.
     pub fn read<'a>(&self, scanner: &mut Scanner<'a>) -> Result<Node<'a>, Malformed> {
-        Node::read(scanner, Some(&self.open))
+        Node::read(scanner, &self.open)
     }
 
     /// Converts an object that [`Kind::read`] gave, in place, to the version `desired` (of [`Kind::version`]), and gives the version

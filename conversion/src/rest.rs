@@ -81,7 +81,7 @@ impl Rest {
         let mut entries = BTreeMap::new();
         let mut scanner = Scanner::with_depth(text, DEPTH);
         scanner.object(|scanner, key| {
-            entries.insert(json::decode(key).into_owned(), scanner.value()?.to_owned());
+            entries.insert(key.name().into_owned(), scanner.value()?.to_owned());
             Ok::<_, Malformed>(())
         })?;
         scanner.end()?;
@@ -110,7 +110,7 @@ impl Rest {
             if out.len() > 1 {
                 out.push(',');
             }
-            out.push_str(&json::encode(key));
+            json::encode_into(&mut out, key);
             out.push(':');
             out.push_str(value);
         }

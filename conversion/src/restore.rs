@@ -3,7 +3,7 @@
 //! A rest is an annotation, and whoever may write the object may write that too: what is put back here was either checked against
 //! the target's schema or is of a field that no table knows.
 
-use crate::json::{Node, Object, decode, name_is};
+use crate::json::{Key, Node, Object};
 use crate::lens::Way;
 use crate::pointer::name_of;
 use crate::rest::{OMITTED, Rest, UNREAD};
@@ -84,7 +84,7 @@ impl Restore<'_> {
         let value = Node::from(value);
         let present = parent.members()[..came_in.below(above, parent)]
             .iter()
-            .position(|member| name_is(&member.key, &name));
+            .position(|member| member.key.is(&name));
         match (known.child_named(&name), present) {
             (Some(container), present) if container.is_container() => {
                 if !(container.folded && was_hidden(&value, container)) {
@@ -130,7 +130,7 @@ impl CameIn {
 
 /// Whether nothing of a container could be shown: it holds only what its version alone has, or what no table knows.
 fn was_hidden(container: &Node<'_>, known: &Tree) -> bool {
-    let hidden = |key: &str, value: &Node<'_>| match known.child(key) {
+    let hidden = |key: &Key<'_>, value: &Node<'_>| match known.child(key) {
         Some(below) if below.is_container() => was_hidden(value, below),
         Some(leaf) => leaf.restorable.is_some_and(|admits| admits(value)),
         None => true,
@@ -151,13 +151,13 @@ fn put_beside(present: &mut Node<'_>, kept: &Node<'_>, container: &Tree, alive: 
         return;
     };
     for member in kept.members() {
-        let name = decode(&member.key);
+        let name = member.key.name();
         let shown = container
             .child_named(&name)
             .is_some_and(|leaf| leaf.restorable.is_none());
         if !(alive && shown) && present.get(&name).is_none() {
-            let (key, value) = (member.key.clone().into_owned(), member.value.clone());
-            present.push(key.into(), value.into_owned());
+            let (key, value) = (member.key.clone(), member.value.clone());
+            present.push(key.into_owned(), value.into_owned());
         }
     }
 }

@@ -121,7 +121,7 @@ pub fn answer(kind: &Kind, body: &[u8]) -> Answer {
             out.clear();
             review.write_head(&mut out);
             out.push_str("],\"result\":{\"status\":\"Failure\",\"message\":");
-            out.push_str(&json::encode(message));
+            json::encode_into(&mut out, message);
             out.push_str("}}}");
         }
     }
@@ -176,7 +176,7 @@ impl<'a> Review<'a> {
         let mut request = None;
         let mut scanner = Scanner::with_depth(text, MAX_DEPTH + LEVELS_AROUND);
         scanner.object(|scanner, key| {
-            match json::decode(key).as_ref() {
+            match key.name().as_ref() {
                 "kind" => review_kind = Some(scanner.value()?),
                 "apiVersion" => {
                     let value = scanner.value()?;
@@ -223,7 +223,7 @@ impl<'a> Review<'a> {
         let mut desired = None;
         let mut waiting = None;
         scanner.object(|scanner, key| {
-            match json::decode(key).as_ref() {
+            match key.name().as_ref() {
                 "uid" => self.uid = string_only(scanner.value()?),
                 "desiredAPIVersion" => desired = Some(desired_version(kind, scanner.value()?)?),
                 "objects" => match desired {
@@ -316,7 +316,7 @@ impl<'a> Review<'a> {
 /// Whether a value is there and is this string, however it is escaped.
 fn is_string(value: Option<&str>, text: &str) -> bool {
     let raw = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
-    raw.is_some_and(|raw| json::name_is(raw, text))
+    raw.is_some_and(|raw| json::decode(raw) == text)
 }
 
 fn string_only(text: &str) -> Option<&str> {

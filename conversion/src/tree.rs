@@ -1,7 +1,7 @@
 //! The fields that one version knows, as a tree.
 
 use crate::field::{Admits, Field, Role};
-use crate::json::{Shape, name_is};
+use crate::json::{Key, Shape};
 
 /// A known field: a leaf, or a container of known fields.
 #[derive(Clone, Debug, Default)]
@@ -81,9 +81,9 @@ impl Tree {
         !self.children.is_empty()
     }
 
-    /// The known field that a key's raw text stands for.
-    pub(crate) fn child(&self, key: &str) -> Option<&Self> {
-        self.find(|name| name_is(key, name))
+    /// The known field that a key names.
+    pub(crate) fn child(&self, key: &Key<'_>) -> Option<&Self> {
+        self.find(|name| key.is(name))
     }
 
     /// The known field of this name.
@@ -118,7 +118,7 @@ impl Tree {
 
 /// A tree of containers, each of which is opened.
 impl Shape for &Tree {
-    fn member(self, key: &str) -> Option<Self> {
+    fn member(self, key: &Key<'_>) -> Option<Self> {
         self.child(key)
     }
 }

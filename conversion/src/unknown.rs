@@ -3,7 +3,7 @@
 //! Each stays at its path and, as the target's schema may prune it there, is kept in the rest as well.
 
 use crate::ConvertError;
-use crate::json::{Node, Object};
+use crate::json::{Key, Node, Object};
 use crate::pointer::step_of;
 use crate::rest::Rest;
 use crate::tree::Tree;
@@ -12,7 +12,7 @@ use crate::tree::Tree;
 #[derive(Clone, Copy)]
 struct At<'p> {
     above: Option<&'p At<'p>>,
-    key: &'p str,
+    key: &'p Key<'p>,
 }
 
 impl At<'_> {

@@ -5,7 +5,7 @@
 
 use task_api_v1::names::{GROUP, KIND, PLURAL, VERSION};
 
-use crate::json::{Malformed, Node, Object, Scanner, decode};
+use crate::json::{Key, Malformed, Node, Object, Scanner, decode};
 use crate::task::TASK;
 
 /// The apiVersion of the reviews that are answered, as it is written in JSON.
@@ -119,7 +119,7 @@ impl<'a> Request<'a> {
         let mut request = None;
         let mut scanner = Scanner::new(text);
         scanner.object(|scanner, key| {
-            match key {
+            match key.name().as_ref() {
                 "kind" => review_kind = Some(scanner.value()?),
                 "apiVersion" => api_version = Some(scanner.value()?),
                 "request" if scanner.peek() == b'{' => request = Some(Members::read(scanner, uid)?),
@@ -197,14 +197,14 @@ impl<'a> Request<'a> {
 
 /// The members of the review's `request`, their values as text.
 #[derive(Default)]
-struct Members<'a>(Vec<(&'a str, &'a str)>);
+struct Members<'a>(Vec<(Key<'a>, &'a str)>);
 
 impl<'a> Members<'a> {
     fn read(scanner: &mut Scanner<'a>, uid: &mut Option<&'a str>) -> Result<Self, Malformed> {
         let mut members = Vec::new();
         scanner.object(|scanner, key| {
             let value = scanner.value()?;
-            if key == "uid" && value.starts_with('"') {
+            if key.is("uid") && value.starts_with('"') {
                 *uid = Some(value);
             }
             members.push((key, value));
@@ -214,7 +214,7 @@ impl<'a> Members<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&'a str> {
-        let member = self.0.iter().rev().find(|(key, _)| *key == name);
+        let member = self.0.iter().rev().find(|(key, _)| key.is(name));
         member.map(|(_, value)| *value)
     }
 

@@ -10,7 +10,7 @@ use super::defaults::missing;
 use super::fit::OLDER;
 use super::place::{given, value_at};
 use crate::Events;
-use crate::json::{Object, Scanner, decode};
+use crate::json::{Object, Scanner};
 use crate::task::{TASK, V1ALPHA1};
 
 /// The fields of v1 that differ although the older version shows the same before and after.
@@ -60,7 +60,7 @@ fn hidden_changes(
     };
     let mut names = Vec::new();
     for member in before.members() {
-        let name = decode(&member.key);
+        let name = member.key.name();
         let at = |object: &Object<'_>| object.get(&name).map(|value| value.text().into_owned());
         let [now, before, shows, showed] = [&now, &before, &shows, &showed].map(at);
         if now.is_some()

@@ -1,17 +1,86 @@
 //! How the API server writes a JSON value anew, which it does with all that it stores.
 
+use memchr::memchr3;
 use serde_json::{Number, Value};
+
+use super::{Key, Malformed, Scanner, decode, encode};
+
+/// How deep a value may nest to be looked at.
+const DEPTH: usize = 127;
 
 /// Whether the API server would surely write the value that `text` is just like this: no white space, members by their names, the
 /// shortest form of each number, and only those characters escaped that Go escapes.
 ///
 /// It may be false for such a text (of a very small or large number, or one that nests deep), and never is true for another one.
 pub fn is_canonical(text: &str) -> bool {
+    let mut scanner = Scanner::with_depth(text, DEPTH);
+    matches!(written(&mut scanner), Ok(length) if length == text.len())
+}
+
+/// That a value, or a part of it, would be written differently.
+struct Otherwise;
+
+impl From<Malformed> for Otherwise {
+    fn from(_: Malformed) -> Self {
+        Self
+    }
+}
+
+/// How many bytes are written for the value at the scanner, where all but the white space is as it would be written.
+fn written(scanner: &mut Scanner<'_>) -> Result<usize, Otherwise> {
+    let mut length = 1;
+    match scanner.peek() {
+        b'{' => {
+            let mut before: Option<Key<'_>> = None;
+            scanner.object(|scanner, key| {
+                let in_order = before
+                    .as_ref()
+                    .is_none_or(|before| before.name() < key.name());
+                if !in_order || !is_string_canonical(key.raw()) {
+                    return Err(Otherwise);
+                }
+                length += key.raw().len() + r#""":,"#.len() + written(scanner)?;
+                before = Some(key);
+                Ok(())
+            })?;
+        }
+        b'[' => scanner.array(|scanner| {
+            length += ",".len() + written(scanner)?;
+            Ok::<_, Otherwise>(())
+        })?,
+        _ => {
+            let text = scanner.value()?;
+            return is_scalar_canonical(text)
+                .then_some(text.len())
+                .ok_or(Otherwise);
+        }
+    }
+    // Two brackets, and no comma after the last part.
+    Ok(length.max(2))
+}
+
+fn is_scalar_canonical(text: &str) -> bool {
+    match text.as_bytes() {
+        [b'"', ..] => is_string_canonical(&text[1..text.len() - 1]),
+        [b't' | b'f' | b'n', ..] => true,
+        _ => is_number_canonical(text),
+    }
+}
+
+fn is_string_canonical(raw: &str) -> bool {
+    if !raw.contains('\\') {
+        return !needs_escape_in_go(raw);
+    }
     // Short forms of these two have come with Go 1.22.
-    !(text.contains("\\b") || text.contains("\\f"))
-        && serde_json::from_str::<Value>(text).is_ok_and(|value| {
-            has_plain_numbers(&value) && as_go_escapes(&value.to_string()) == text
-        })
+    !(raw.contains("\\b") || raw.contains("\\f")) && {
+        let quoted = as_go_escapes(&encode(&decode(raw)));
+        quoted[1..quoted.len() - 1] == *raw
+    }
+}
+
+/// Whether Go escapes one of these characters though RFC 8259 does not ask for it.
+fn needs_escape_in_go(raw: &str) -> bool {
+    memchr3(b'<', b'>', b'&', raw.as_bytes()).is_some() || raw.contains(['\u{2028}', '\u{2029}'])
 }
 
 /// JSON text with the characters escaped that Go escapes besides those of RFC 8259; all of them stand in strings only.
@@ -28,19 +97,17 @@ fn as_go_escapes(text: &str) -> String {
     out
 }
 
-fn has_plain_numbers(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => {
-            // In this range Go writes a double without exponent, and the shortest digits are the same everywhere.
-            let as_double = |double: f64| {
-                (1e-6..1e21).contains(&double.abs()) && double.to_string() == number.to_string()
-            };
-            number.is_i64() || number.as_f64().is_some_and(as_double)
-        }
-        Value::Array(items) => items.iter().all(has_plain_numbers),
-        Value::Object(members) => members.values().all(has_plain_numbers),
-        _ => true,
+fn is_number_canonical(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.len() < 16 && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text != "-0";
     }
+    serde_json::from_str::<Number>(text).is_ok_and(|number| {
+        // In this range Go writes a double without exponent, and the shortest digits are the same everywhere.
+        let is_shortest =
+            |double: f64| (1e-6..1e21).contains(&double.abs()) && double.to_string() == text;
+        (number.is_i64() && number.to_string() == text) || number.as_f64().is_some_and(is_shortest)
+    })
 }
 
 /// Whether two texts are the same value: members in any order, numbers in any writing.
@@ -84,7 +151,8 @@ mod tests {
             ("-1", true),
             ("1.5", true),
             ("0.001", true),
-            ("0.000001", false),
+            ("0.000001", true),
+            ("0.0000001", false),
             ("2.0", false),
             ("1e3", false),
             ("-0", false),
@@ -98,6 +166,16 @@ mod tests {
             (r#""\u003c&""#, false),
             (r#""\u003c\u0026\u2028""#, true),
             (r#""\u00fc""#, false),
+            ("[]", true),
+            ("{}", true),
+            ("[[],{}]", true),
+            ("[ ]", false),
+            ("\"\u{2028}\"", false),
+            ("\"\\b\"", false),
+            (r#"{"a":1,"a":2}"#, false),
+            (r#"{"<":1}"#, false),
+            (" 1", false),
+            ("1 ", false),
         ] {
             assert_eq!(is_canonical(text), canonical, "{text}");
         }

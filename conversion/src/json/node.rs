@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Malformed, Scanner, encode, name_is};
+use super::{Key, Malformed, Scanner};
 
 /// A value: its exact text, or an opened object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,16 +24,16 @@ pub struct Object<'a> {
 /// One member of an opened object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// The text between the key's quotes, escapes as written.
-    pub key: Cow<'a, str>,
+    /// The key.
+    pub key: Key<'a>,
     /// The value.
     pub value: Node<'a>,
 }
 
 /// Which objects to open.
 pub trait Shape: Copy {
-    /// The shape of the member `key` (raw text) of an object, where that is to be opened.
-    fn member(self, key: &str) -> Option<Self>;
+    /// The shape of the member `key` of an object, where that is to be opened.
+    fn member(self, key: &Key<'_>) -> Option<Self>;
 }
 
 impl<'a> Node<'a> {
@@ -41,13 +41,16 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// When no well-formed value stands there.
-    pub fn read(scanner: &mut Scanner<'a>, shape: Option<impl Shape>) -> Result<Self, Malformed> {
-        match shape {
-            Some(shape) if scanner.peek() == b'{' => {
+    pub fn read(scanner: &mut Scanner<'a>, shape: impl Shape) -> Result<Self, Malformed> {
+        match scanner.peek() {
+            b'{' => {
                 let mut object = Object::with_room();
                 scanner.object(|scanner, key| {
-                    let value = Node::read(scanner, shape.member(key))?;
-                    object.push(Cow::Borrowed(key), value);
+                    let value = match shape.member(&key) {
+                        Some(shape) => Node::read(scanner, shape)?,
+                        None => Node::from(scanner.value()?),
+                    };
+                    object.push(key, value);
                     Ok::<_, Malformed>(())
                 })?;
                 Ok(Self::Object(object))
@@ -178,7 +181,7 @@ impl<'a> Object<'a> {
         let mut scanner = Scanner::new(text);
         scanner
             .object(|scanner, key| {
-                object.push(Cow::Borrowed(key), Node::from(scanner.value()?));
+                object.push(key, Node::from(scanner.value()?));
                 Ok::<_, Malformed>(())
             })
             .ok()?;
@@ -213,7 +216,7 @@ impl<'a> Object<'a> {
         self.members
             .iter()
             .rev()
-            .find(|member| name_is(&member.key, name))
+            .find(|member| member.key.is(name))
             .map(|member| &member.value)
     }
 
@@ -222,7 +225,7 @@ impl<'a> Object<'a> {
         self.members
             .iter_mut()
             .rev()
-            .find(|member| name_is(&member.key, name))
+            .find(|member| member.key.is(name))
             .map(|member| &mut member.value)
     }
 
@@ -230,11 +233,7 @@ impl<'a> Object<'a> {
     pub fn take(&mut self, name: &str) -> Option<Node<'a>> {
         let mut taken = None;
         // From the last on, which is the one that counts.
-        while let Some(index) = self
-            .members
-            .iter()
-            .rposition(|member| name_is(&member.key, name))
-        {
+        while let Some(index) = self.members.iter().rposition(|member| member.key.is(name)) {
             let member = self.members.remove(index);
             taken.get_or_insert(member.value);
         }
@@ -245,17 +244,17 @@ impl<'a> Object<'a> {
     pub fn set(&mut self, name: &'a str, value: Node<'a>) {
         match self.get_mut(name) {
             Some(place) => *place = value,
-            None => self.push(key_of(name), value),
+            None => self.push(Key::of(name), value),
         }
     }
 
     /// Appends the member `name`, which must not be there yet.
     pub fn push_named(&mut self, name: &str, value: Node<'a>) {
-        self.push(Cow::Owned(key_of(name).into_owned()), value);
+        self.push(Key::of(name).into_owned(), value);
     }
 
-    /// Appends a member by its key's raw text.
-    pub fn push(&mut self, key: Cow<'a, str>, value: Node<'a>) {
+    /// Appends a member.
+    pub fn push(&mut self, key: Key<'a>, value: Node<'a>) {
         self.members.push(Member { key, value });
     }
 
@@ -263,7 +262,7 @@ impl<'a> Object<'a> {
         out.push('{');
         for (index, member) in self.members.iter().enumerate() {
             out.push_str(if index > 0 { ",\"" } else { "\"" });
-            out.push_str(&member.key);
+            out.push_str(member.key.raw());
             out.push_str("\":");
             member.value.write(out);
         }
@@ -273,22 +272,12 @@ impl<'a> Object<'a> {
     /// The same object with a text of its own.
     pub fn into_owned<'b>(self) -> Object<'b> {
         let owned = |member: Member<'a>| Member {
-            key: Cow::Owned(member.key.into_owned()),
+            key: member.key.into_owned(),
             value: member.value.into_owned(),
         };
         Object {
             members: self.members.into_iter().map(owned).collect(),
         }
-    }
-}
-
-/// The text of a key that stands for `name`.
-fn key_of(name: &str) -> Cow<'_, str> {
-    let quoted = encode(name);
-    if quoted.len() == name.len() + 2 {
-        Cow::Borrowed(name)
-    } else {
-        Cow::Owned(quoted[1..quoted.len() - 1].to_owned())
     }
 }
 
@@ -300,15 +289,15 @@ mod tests {
     struct Spec;
 
     impl Shape for Spec {
-        fn member(self, key: &str) -> Option<Self> {
-            (key == "spec").then_some(self)
+        fn member(self, key: &Key<'_>) -> Option<Self> {
+            key.is("spec").then_some(self)
         }
     }
 
     #[test]
     fn what_is_not_opened_keeps_its_text() {
         let text = r#"{"a":1e3,"spec":{"b":[ 1 ],"c":"\u0041"},"d":{ }}"#;
-        let node = Node::read(&mut Scanner::new(text), Some(Spec)).unwrap();
+        let node = Node::read(&mut Scanner::new(text), Spec).unwrap();
         assert_eq!(node.text(), text);
     }
 

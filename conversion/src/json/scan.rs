@@ -4,6 +4,9 @@
 //! look at each byte. The rules are the API server's own where RFC 8259 leaves room: numbers must fit a finite double and nesting
 //! stops at [`MAX_DEPTH`], since `encoding/json` would refuse to read either back.
 
+use super::Key;
+use super::skip::{self, Stopped};
+
 /// How deep values may nest: the limit of Go's `encoding/json`, which reads what is written here.
 pub const MAX_DEPTH: usize = 10_000;
 
@@ -17,10 +20,6 @@ pub struct Malformed {
     pub expected: &'static str,
 }
 
-/// What the grammar asks for where the scanner stands. It stands there as long as nobody reads on, so this is all that goes from hand
-/// to hand below.
-type Expected = &'static str;
-
 /// A position in JSON text.
 #[derive(Debug)]
 pub struct Scanner<'a> {
@@ -28,8 +27,8 @@ pub struct Scanner<'a> {
     at: usize,
     /// How many levels of nesting are still allowed.
     depth: usize,
-    /// The containers that a skip is inside of: true for an object.
-    inside: Vec<bool>,
+    /// Room for the containers around what a skip reads.
+    outer: Vec<u8>,
 }
 
 impl<'a> Scanner<'a> {
@@ -44,14 +43,14 @@ impl<'a> Scanner<'a> {
             text,
             at: 0,
             depth,
-            inside: Vec::new(),
+            outer: Vec::new(),
         }
     }
 
     /// The first byte of the next value, or 0 at the end of the text.
     pub fn peek(&mut self) -> u8 {
-        self.skip_space();
-        self.byte()
+        self.at = skip::space(self.text.as_bytes(), self.at);
+        skip::byte(self.text.as_bytes(), self.at)
     }
 
     /// The next value's exact text, without the white space around it.
@@ -59,33 +58,50 @@ impl<'a> Scanner<'a> {
     /// # Errors
     /// When no well-formed value stands here.
     pub fn value(&mut self) -> Result<&'a str, Malformed> {
-        self.skip_space();
-        let start = self.at;
-        match self.skip_value() {
-            Ok(()) => Ok(&self.text[start..self.at]),
-            Err(expected) => Err(self.malformed(expected)),
+        let bytes = self.text.as_bytes();
+        let start = skip::space(bytes, self.at);
+        match skip::value(bytes, start, self.depth, &mut self.outer) {
+            Ok(end) => {
+                self.at = end;
+                Ok(&self.text[start..end])
+            }
+            Err(stopped) => {
+                self.outer.clear();
+                Err(malformed(stopped))
+            }
         }
     }
 
-    /// Calls `member` with each key (its text between the quotes, escapes as written) of the object that stands here; `member`
-    /// must read exactly the value.
+    /// What `read`, which must read exactly one value, gives for the value that stands here, and that value's exact text.
+    ///
+    /// # Errors
+    /// The error of `read`.
+    pub fn with_text<T, E>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<(T, &'a str), E> {
+        self.peek();
+        let start = self.at;
+        let given = read(self)?;
+        Ok((given, &self.text[start..self.at]))
+    }
+
+    /// Calls `member` with each key of the object that stands here; `member` must read exactly the value.
     ///
     /// # Errors
     /// When no well-formed object stands here, or the first error of `member`.
     pub fn object<E: From<Malformed>>(
         &mut self,
-        mut member: impl FnMut(&mut Self, &'a str) -> Result<(), E>,
+        mut member: impl FnMut(&mut Self, Key<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.enter(b'{', "an object")
-            .map_err(|expected| self.malformed(expected))?;
+        self.enter(b'{', "an object")?;
         if self.peek() == b'}' {
             self.at += 1;
         } else {
             loop {
-                let key = self.key().map_err(|expected| self.malformed(expected))?;
+                let key = self.key()?;
                 member(self, key)?;
-                let more = self.comma_or(b'}', "',' or '}'");
-                if !more.map_err(|expected| self.malformed(expected))? {
+                if !self.comma_or(b'}', "',' or '}'")? {
                     break;
                 }
             }
@@ -102,15 +118,13 @@ impl<'a> Scanner<'a> {
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.enter(b'[', "an array")
-            .map_err(|expected| self.malformed(expected))?;
+        self.enter(b'[', "an array")?;
         if self.peek() == b']' {
             self.at += 1;
         } else {
             loop {
                 item(self)?;
-                let more = self.comma_or(b']', "',' or ']'");
-                if !more.map_err(|expected| self.malformed(expected))? {
+                if !self.comma_or(b']', "',' or ']'")? {
                     break;
                 }
             }
@@ -130,244 +144,48 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn byte(&self) -> u8 {
-        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
-    }
-
     /// What was expected where the scanner stands.
     #[cold]
-    fn malformed(&self, expected: Expected) -> Malformed {
-        Malformed {
-            offset: self.at,
-            expected,
-        }
+    fn malformed(&self, expected: &'static str) -> Malformed {
+        malformed((self.at, expected))
     }
 
-    fn skip_space(&mut self) {
-        // What the API server sends has none.
-        while self.byte() <= b' ' && matches!(self.byte(), b' ' | b'\n' | b'\r' | b'\t') {
-            self.at += 1;
-        }
-    }
-
-    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Expected> {
-        if self.peek() != byte {
-            return Err(expected);
+    fn enter(&mut self, open: u8, expected: &'static str) -> Result<(), Malformed> {
+        if self.peek() != open {
+            return Err(self.malformed(expected));
         }
         self.at += 1;
-        Ok(())
-    }
-
-    fn enter(&mut self, open: u8, expected: &'static str) -> Result<(), Expected> {
-        self.expect(open, expected)?;
-        self.descend()
-    }
-
-    fn descend(&mut self) -> Result<(), Expected> {
         match self.depth.checked_sub(1) {
             Some(left) => {
                 self.depth = left;
                 Ok(())
             }
-            None => Err("fewer levels of nesting"),
+            None => Err(self.malformed("fewer levels of nesting")),
         }
     }
 
     /// True for a comma, false for `close`.
-    fn comma_or(&mut self, close: u8, expected: &'static str) -> Result<bool, Expected> {
+    fn comma_or(&mut self, close: u8, expected: &'static str) -> Result<bool, Malformed> {
         let byte = self.peek();
         if byte != b',' && byte != close {
-            return Err(expected);
+            return Err(self.malformed(expected));
         }
         self.at += 1;
         Ok(byte == b',')
     }
 
-    fn key(&mut self) -> Result<&'a str, Expected> {
-        if self.peek() != b'"' {
-            return Err("a key in quotes");
-        }
+    fn key(&mut self) -> Result<Key<'a>, Malformed> {
+        self.peek();
         let start = self.at + 1;
-        self.skip_string()?;
-        let key = &self.text[start..self.at - 1];
-        self.expect(b':', "':'")?;
-        Ok(key)
-    }
-
-    fn skip_key(&mut self) -> Result<(), Expected> {
-        if self.peek() != b'"' {
-            return Err("a key in quotes");
-        }
-        self.skip_string()?;
-        self.expect(b':', "':'")
-    }
-
-    /// Skips one value. Nested ones are followed with a stack of one flag a level, not by recursion: depth is the sender's choice.
-    fn skip_value(&mut self) -> Result<(), Expected> {
-        debug_assert!(self.inside.is_empty());
-        let result = self.skip_nested();
-        self.inside.clear();
-        result
-    }
-
-    fn skip_nested(&mut self) -> Result<(), Expected> {
-        loop {
-            match self.peek() {
-                open @ (b'{' | b'[') => {
-                    self.at += 1;
-                    if self.inside.len() >= self.depth {
-                        return Err("fewer levels of nesting");
-                    }
-                    let object = open == b'{';
-                    if self.peek() == if object { b'}' } else { b']' } {
-                        self.at += 1;
-                    } else {
-                        self.inside.push(object);
-                        if object {
-                            self.skip_key()?;
-                        }
-                        continue;
-                    }
-                }
-                b'"' => self.skip_string()?,
-                b'-' | b'0'..=b'9' => self.number()?,
-                b't' => self.literal("true")?,
-                b'f' => self.literal("false")?,
-                b'n' => self.literal("null")?,
-                _ => return Err("a value"),
-            }
-            // A value is complete: so may be any number of containers around it.
-            loop {
-                let Some(&object) = self.inside.last() else {
-                    return Ok(());
-                };
-                if object {
-                    if self.comma_or(b'}', "',' or '}'")? {
-                        self.skip_key()?;
-                        break;
-                    }
-                } else if self.comma_or(b']', "',' or ']'")? {
-                    break;
-                }
-                self.inside.pop();
-            }
-        }
-    }
-
-    fn literal(&mut self, word: &'static str) -> Result<(), Expected> {
-        if !self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
-            return Err(word);
-        }
-        self.at += word.len();
-        Ok(())
-    }
-
-    fn digits(&mut self) -> Result<(), Expected> {
-        if !self.byte().is_ascii_digit() {
-            return Err("a digit");
-        }
-        while self.byte().is_ascii_digit() {
-            self.at += 1;
-        }
-        Ok(())
-    }
-
-    fn number(&mut self) -> Result<(), Expected> {
-        let start = self.at;
-        let mut plain = true;
-        if self.byte() == b'-' {
-            self.at += 1;
-        }
-        if self.byte() == b'0' {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.byte() == b'.' {
-            self.at += 1;
-            self.digits()?;
-        }
-        if matches!(self.byte(), b'e' | b'E') {
-            plain = false;
-            self.at += 1;
-            if matches!(self.byte(), b'+' | b'-') {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        // Without an exponent, 300 digits are needed to leave the range of a double.
-        if (!plain || self.at - start > 300)
-            && !self.text[start..self.at].parse().is_ok_and(f64::is_finite)
-        {
-            self.at = start;
-            return Err("a number within the range of a double");
-        }
-        Ok(())
-    }
-
-    fn skip_string(&mut self) -> Result<(), Expected> {
-        let bytes = self.text.as_bytes();
-        let mut at = self.at + 1;
-        loop {
-            at = plain_until(bytes, at);
-            match bytes.get(at) {
-                Some(b'"') => {
-                    self.at = at + 1;
-                    return Ok(());
-                }
-                Some(b'\\') => {
-                    self.at = at;
-                    self.escape()?;
-                    at = self.at;
-                }
-                _ => {
-                    self.at = at;
-                    return Err("the rest of a string, with control characters escaped");
-                }
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<(), Expected> {
-        self.at += 1;
-        match self.byte() {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
-            b'u' => {
-                self.at += 1;
-                for _ in 0..4 {
-                    if !self.byte().is_ascii_hexdigit() {
-                        return Err("four hexadecimal digits");
-                    }
-                    self.at += 1;
-                }
-            }
-            _ => return Err("a valid escape"),
-        }
-        Ok(())
+        let (string, after) = skip::key(self.text.as_bytes(), self.at).map_err(malformed)?;
+        self.at = after;
+        Ok(Key::read(&self.text[start..string.end - 1], string.escaped))
     }
 }
 
-/// The position of the first byte from `at` on that is no plain part of a string (a quote, a backslash, a control character), or
-/// the end. Looks at eight bytes at a time.
-#[inline]
-pub(super) fn plain_until(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
-    // The lowest set bit marks the first such byte; borrows can only set false marks above it.
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
-    let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    let mut rest = bytes.get(at..).unwrap_or_default();
-    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        let marks = (equal(word, b'"') | equal(word, b'\\') | below(word, 0x20)) & HIGH;
-        if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-        rest = after;
-    }
-    let is_plain = |&&byte: &&u8| byte != b'"' && byte != b'\\' && byte >= 0x20;
-    at + rest.iter().take_while(is_plain).count()
+#[cold]
+fn malformed((offset, expected): Stopped) -> Malformed {
+    Malformed { offset, expected }
 }
 
 #[cfg(test)]

@@ -88,10 +88,10 @@ fn identity(body: &[u8]) -> (Option<&str>, Option<&str>) {
     let mut scanner = Scanner::new(std::str::from_utf8(body).unwrap_or_default());
     // What was read before an error is of use all the same.
     let _ = scanner.object(|scanner, key| {
-        match key {
+        match key.name().as_ref() {
             "apiVersion" => version = string(scanner)?,
             "request" if scanner.peek() == b'{' => scanner.object(|scanner, key| {
-                match key {
+                match key.name().as_ref() {
                     "uid" => uid = string(scanner)?,
                     _ => drop(scanner.value()?),
                 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::json::{Malformed, Node, Object, Scanner, decode, name_is};
+use crate::json::{Malformed, Node, Object, Scanner, decode};
 use crate::lens::{Crossed, Lens, Unexpected, Way};
 
 /// The map has no order, so the rest of a list that is not in the order of its names is that order. An entry that is more than a
@@ -47,38 +47,64 @@ struct Entry<'n> {
     members: usize,
 }
 
-/// Where below an entry something else is expected, what, and the kind of what is there.
-type NoEntry = (&'static str, &'static str, &'static str);
+/// That something is no entry: where below it something else is expected, what, and the kind of what is there.
+struct NoEntry {
+    at: &'static str,
+    expected: &'static str,
+    found: &'static str,
+}
+
+impl From<Malformed> for NoEntry {
+    fn from(_: Malformed) -> Self {
+        Self::in_place_of("nothing")
+    }
+}
+
+impl NoEntry {
+    fn in_place_of(found: &'static str) -> Self {
+        Self {
+            at: "",
+            expected: "an object with a name",
+            found,
+        }
+    }
+}
 
 impl<'n> Entry<'n> {
-    fn read(text: &'n str) -> Result<Self, NoEntry> {
+    fn read(scanner: &mut Scanner<'n>) -> Result<Self, NoEntry> {
+        if scanner.peek() != b'{' {
+            return Err(NoEntry::in_place_of(Node::from(scanner.value()?).kind()));
+        }
         let (mut name, mut value, mut members) = (None, None, 0);
-        let read = Scanner::new(text).object(|scanner, key| {
-            members += 1;
-            let text = scanner.value()?;
-            if name_is(key, "name") {
-                name = Some(text);
-            } else if name_is(key, "value") {
-                value = Some(text);
-            }
-            Ok::<_, Malformed>(())
-        });
-        if read.is_err() {
-            return Err(("", "an object with a name", Node::from(text).kind()));
-        }
+        let ((), text) = scanner.with_text(|scanner| {
+            scanner.object(|scanner, key| {
+                members += 1;
+                let text = scanner.value()?;
+                if key.is("name") {
+                    name = Some(text);
+                } else if key.is("value") {
+                    value = Some(text);
+                }
+                Ok::<_, Malformed>(())
+            })
+        })?;
         let raw_name = name.and_then(|name| name.strip_prefix('"')?.strip_suffix('"'));
-        match raw_name {
-            Some(raw_name) => Ok(Self {
-                text,
-                raw_name,
-                value,
-                members,
-            }),
-            None => {
-                let found = name.map_or("nothing", |name| Node::from(name).kind());
-                Err(("/name", "a string", found))
-            }
-        }
+        let raw_name = raw_name.ok_or(NoEntry {
+            at: "/name",
+            expected: "a string",
+            found: name.map_or("nothing", |name| Node::from(name).kind()),
+        })?;
+        Ok(Self {
+            text,
+            raw_name,
+            value,
+            members,
+        })
+    }
+
+    /// The entry that `text` is, unless it is none.
+    fn parse(text: &'n str) -> Option<Self> {
+        Self::read(&mut Scanner::new(text)).ok()
     }
 
     fn value(&self) -> &'n str {
@@ -93,18 +119,21 @@ impl<'n> Entry<'n> {
 
 fn up<'a>(list: &Node<'_>) -> Result<Crossed<'a>, Unexpected> {
     let text = list.text();
-    let items = list
-        .items()
-        .ok_or_else(|| Unexpected::at_top("an array", list))?;
-    let mut entries = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().filter_map(Node::unopened).enumerate() {
-        let entry = Entry::read(item).map_err(|(member, expected, found)| Unexpected {
-            at: format!("/{index}{member}"),
-            expected,
-            found,
-        })?;
-        entries.push((decode(entry.raw_name), entry));
+    if list.kind() != "array" {
+        return Err(Unexpected::at_top("an array", list));
     }
+    let mut entries = Vec::with_capacity(16);
+    Scanner::new(&text)
+        .array(|scanner| {
+            let entry = Entry::read(scanner)?;
+            entries.push((decode(entry.raw_name), entry));
+            Ok(())
+        })
+        .map_err(|no_entry: NoEntry| Unexpected {
+            at: format!("/{}{}", entries.len(), no_entry.at),
+            expected: no_entry.expected,
+            found: no_entry.found,
+        })?;
     let in_order = entries.is_sorted_by(|(a, _), (b, _)| a < b);
     // Of entries with the same name the last one counts, as it does for the kubelet.
     let last: BTreeMap<&str, usize> = match in_order {
@@ -189,20 +218,20 @@ fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unex
             continue;
         };
         let comes_again = variable.last != Some(index);
-        match Entry::read(kept) {
-            Ok(entry) if comes_again || entry.value() == variable.value => {
+        match Entry::parse(kept) {
+            Some(entry) if comes_again || entry.value() == variable.value => {
                 push_comma(&mut list);
                 list.push_str(kept);
             }
-            Ok(_) => {
+            Some(_) => {
                 push_comma(&mut list);
                 let mut edited = Object::parse(kept).unwrap_or_default();
                 edited.set("value", Node::from(variable.value.as_ref()));
                 Node::Object(edited).write(&mut list);
             }
             // A name alone stands for the entry that counts.
-            Err(_) if comes_again => {}
-            Err(_) => push_entry(&mut list, variable),
+            None if comes_again => {}
+            None => push_entry(&mut list, variable),
         }
     }
     for variable in variables.iter().filter(|variable| variable.last.is_none()) {
@@ -218,8 +247,8 @@ fn by_name<'n>(members: &'n Object<'_>) -> Vec<Variable<'n>> {
         .members()
         .iter()
         .map(|member| Variable {
-            name: decode(&member.key),
-            raw_name: &member.key,
+            name: member.key.name(),
+            raw_name: member.key.raw(),
             value: member.value.text(),
             last: None,
         })
@@ -240,7 +269,7 @@ fn name_of(kept: &str) -> Option<Cow<'_, str>> {
         .and_then(|kept| kept.strip_suffix('"'))
     {
         Some(raw_name) => Some(decode(raw_name)),
-        None => Entry::read(kept).ok().map(|entry| decode(entry.raw_name)),
+        None => Entry::parse(kept).map(|entry| decode(entry.raw_name)),
     }
 }
 

@@ -44,10 +44,13 @@ impl Lens for Parameters {
         let kept = kept
             .and_then(|kept| Rest::parse(&kept.text()).ok())
             .unwrap_or_default();
-        let mut shown = String::from("{");
+        // What is shown is seldom longer than by two quotes for each member.
+        let room = source.text().len() + members.members().len() * 2 + 2;
+        let mut shown = String::with_capacity(room);
+        shown.push('{');
         let mut lost = Rest::default();
         for member in members.members() {
-            let name = decode(&member.key);
+            let name = member.key.name();
             let kept = kept.entries.get(name.as_ref()).map(String::as_str);
             let (value, remember) = match way {
                 Way::Down => down(&member.value, kept),
@@ -59,7 +62,7 @@ impl Lens for Parameters {
                 None => lost.entries.remove(name.as_ref()),
             };
             shown.push_str(if shown.len() > 1 { ",\"" } else { "\"" });
-            shown.push_str(&member.key);
+            shown.push_str(member.key.raw());
             shown.push_str("\":");
             shown.push_str(&value);
         }
@@ -86,7 +89,7 @@ fn down<'n>(value: &'n Node<'_>, kept: Option<&'n str>) -> (Cow<'n, str>, Option
         return (Cow::Borrowed(chosen), Some(encode(value.kind())));
     }
     let writing = if is_canonical(&text) { "" } else { AS_WRITTEN };
-    let kind = format!("\"{}{writing}\"", value.kind());
+    let kind = ["\"", value.kind(), writing, "\""].concat();
     (Cow::Owned(encode(&text)), Some(kind))
 }
 

@@ -43,16 +43,17 @@ fn shortest(seconds: i64) -> String {
         (seconds / 60 % 60, "m"),
         (seconds % 60, "s"),
     ];
-    let text: String = units
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, unit)| format!("{count}{unit}"))
-        .collect();
-    if text.is_empty() {
-        "0s".to_owned()
-    } else {
-        format!("{sign}{text}")
+    let mut text = sign.to_owned();
+    for (count, unit) in units {
+        if count > 0 {
+            text += &count.to_string();
+            text += unit;
+        }
     }
+    if text.is_empty() {
+        text += "0s";
+    }
+    text
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn write(node: &Node<'_>, depth: usize, out: &mut String) {
         out.push_str(text);
     } else if let Some(object) = node.members() {
         let members = object.members().iter();
-        let members = members.map(|member| (format!("\"{}\": ", member.key), &member.value));
+        let members = members.map(|member| (format!("\"{}\": ", member.key.raw()), &member.value));
         container(['{', '}'], members, depth, out);
     } else if let Some(items) = node.items() {
         let items = items.iter().map(|item| (String::new(), item));

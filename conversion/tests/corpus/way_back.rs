@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use task_conversion::json::{Node, decode};
+use task_conversion::json::Node;
 use task_conversion::review::answer;
 use task_conversion::task::TASK;
 
@@ -89,7 +89,7 @@ fn compare(
     if let (Some(a), Some(b)) = (before.map(Node::from), after.map(Node::from)) {
         if let (Some(a), Some(b)) = (a.members(), b.members()) {
             let names = a.members().iter().chain(b.members());
-            let names: BTreeSet<_> = names.map(|member| decode(&member.key)).collect();
+            let names: BTreeSet<_> = names.map(|member| member.key.name()).collect();
             for name in names {
                 let [a, b] = [&a, &b].map(|object| object.get(&name).map(Node::text));
                 compare(

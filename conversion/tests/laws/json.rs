@@ -21,7 +21,7 @@ impl Json {
                 members
                     .map(|member| {
                         (
-                            member.key.clone().into_owned(),
+                            member.key.raw().to_owned(),
                             Self::parse(&member.value.text()),
                         )
                     })
