@@ -10,17 +10,19 @@ use k8s_openapi::{
 use kube::{Resource, ResourceExt};
 use task_api_v1::{
     Completion, Operation, OperationPhase, OperationStatus, Task, TaskSpec, TaskStatus,
+    names::FINALIZER,
 };
 
 use crate::reconcile::build;
 
-/// A Task of this name in the namespace `default`, with the spec's defaults.
+/// A Task of this name in the namespace `default`, with the spec's defaults, that bears the finalizer.
 pub fn task(name: &str) -> TaskBuilder {
     let mut task = Task::new(name, TaskSpec::default());
     task.metadata.namespace = Some("default".to_owned());
     task.metadata.uid = Some(format!("uid-of-{name}"));
     task.metadata.generation = Some(1);
     task.metadata.resource_version = Some("1".to_owned());
+    task.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
     TaskBuilder(task)
 }
 
@@ -48,6 +50,19 @@ impl TaskBuilder {
             .env
             .get_or_insert_with(BTreeMap::new)
             .insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// It was just created: nobody has put a finalizer on it.
+    pub fn unheld(mut self) -> Self {
+        self.0.metadata.finalizers = None;
+        self
+    }
+
+    /// It is being deleted, and bears these finalizers.
+    pub fn deleted(mut self, finalizers: &[&str]) -> Self {
+        self.0.metadata.deletion_timestamp = Some(at(1));
+        self.0.metadata.finalizers = Some(finalizers.iter().map(|on| (*on).to_owned()).collect());
         self
     }
 

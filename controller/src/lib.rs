@@ -13,6 +13,7 @@
 //! | [`retry`] | when a Task whose pass failed is tried again |
 //! | [`work_queue`] | the bounded pool for calls to the outside |
 //! | [`operations`] | long-running operations at providers, which workloads wait for |
+//! | [`events`] | what people are told of a Task beside its status |
 //! | [`certificates`] | the certificates of the webhooks, where there is no cert-manager |
 //! | [`health`], [`metrics`], [`logging`] | what others see of the process |
 //! | [`names`] | the names that other systems know |
@@ -20,6 +21,7 @@
 mod args;
 pub mod cache;
 pub mod certificates;
+pub mod events;
 #[cfg(test)]
 mod fixtures;
 pub mod health;

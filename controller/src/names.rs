@@ -56,6 +56,9 @@ pub mod reason {
     /// Others change what the Task says of a child each time that it is put right.
     pub const CHANGED_BY_OTHERS: &str = "ChangedByOthers";
 
+    /// What has to be done before the Task may go could not be done; it is tried again.
+    pub const CLEAN_UP_FAILED: &str = "CleanupFailed";
+
     /// The Task is being deleted.
     pub const DELETING: &str = "Deleting";
 
@@ -117,4 +120,34 @@ pub mod operation_reason {
     pub fn needs_a_person(reason: &str) -> bool {
         matches!(reason, START_UNKNOWN | RESULT_UNKNOWN | CANCEL_FAILED)
     }
+}
+
+/// Events on a Task, in `events.k8s.io/v1`: their reasons.
+pub mod event {
+    /// The finalizer was added: from now on the Task is cleaned up after before it goes.
+    pub const FINALIZER_ADDED: &str = "FinalizerAdded";
+
+    /// The Task became what its spec says.
+    pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";
+
+    /// The Task cannot become what its spec says, as far as is known now; the note says why.
+    pub const RECONCILE_FAILED: &str = "ReconcileFailed";
+
+    /// A child's name is taken by an object that the Task does not control.
+    pub const CHILD_CONFLICT: &str = "ChildConflict";
+
+    /// What has to be done before the Task may go could not be done; it is tried again.
+    pub const CLEAN_UP_FAILED: &str = "CleanupFailed";
+
+    /// What had to be done before the Task may go is done.
+    pub const DELETED: &str = "Deleted";
+}
+
+/// Events on a Task: what was being done (`action`).
+pub mod action {
+    /// Bringing the Task to what its spec says.
+    pub const RECONCILE: &str = "Reconcile";
+
+    /// Cleaning up after a Task that is being deleted.
+    pub const CLEAN_UP: &str = "CleanUp";
 }

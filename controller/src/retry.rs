@@ -41,12 +41,18 @@ pub enum Attempt {
     /// They may.
     Now,
     /// They were refused a short while ago.
-    NotYet {
-        /// How long is left to wait.
-        wait: Duration,
-        /// What came in the way.
-        setback: Setback,
-    },
+    NotYet(Before),
+}
+
+/// What came in the way before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Before {
+    /// How long is left to wait.
+    pub wait: Duration,
+    /// What it was.
+    pub setback: Setback,
+    /// Whether it was not the first time.
+    pub again: bool,
 }
 
 struct Failing {
@@ -126,13 +132,14 @@ impl Retries {
         let last = failing
             .get(key)
             .filter(|last| last.is_about(metadata) && last.due > now);
-        match last.and_then(|last| Some((last.due, last.setback.as_ref()?))) {
-            Some((due, setback)) => Attempt::NotYet {
-                wait: due - now,
-                setback: setback.clone(),
-            },
-            None => Attempt::Now,
-        }
+        let before = last.and_then(|last| {
+            Some(Before {
+                wait: last.due - now,
+                setback: last.setback.clone()?,
+                again: last.failures > 1,
+            })
+        });
+        before.map_or(Attempt::Now, Attempt::NotYet)
     }
 
     fn wait_after_failure_at(
@@ -263,10 +270,11 @@ mod tests {
     fn refused_children_are_left_alone_until_the_next_try_is_due() {
         let (retries, start) = (Retries::default(), Instant::now());
         let wait = retries.failed_at(&key(), &generation(1), Some(&setback(LASTING)), start);
-        let expected = Attempt::NotYet {
+        let expected = Attempt::NotYet(Before {
             wait,
             setback: setback(LASTING),
-        };
+            again: false,
+        });
         assert_eq!(retries.attempt_at(&key(), &generation(1), start), expected);
         assert_eq!(
             retries.attempt_at(&key(), &generation(1), start + wait),
@@ -348,7 +356,7 @@ mod tests {
         let set_back =
             |now| retries.set_back_at(&key(), &generation(1), &setback(SetbackKind::Undone), now);
         let wait = |now| match retries.attempt_at(&key(), &generation(1), now) {
-            Attempt::NotYet { wait, .. } => wait,
+            Attempt::NotYet(before) => before.wait,
             Attempt::Now => Duration::ZERO,
         };
         let mut waits = Vec::new();

@@ -1,6 +1,11 @@
 //! The wiring of the process, from the top to the bottom.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Instant};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
@@ -31,7 +36,7 @@ use tokio::{
 
 use crate::{
     args::Args,
-    cache, certificates,
+    cache, certificates, events,
     health::{self, Readiness},
     metrics::{self, Metrics},
     reconcile::{self, Context, build::labels, observe::Caches},
@@ -42,6 +47,9 @@ use crate::{
 
 /// How the controller names itself to the API server.
 const AGENT: &str = concat!("task-controller/", env!("CARGO_PKG_VERSION"));
+
+/// How long the Events that are not published yet may take when the controller stops.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// Why the controller could not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +125,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let (deployments, deployment_events) =
         cache::watch(api::<Deployment>(&client, namespace), managed, |_| {});
     let store = tasks.store();
+    let (events, notes) = events::channel();
+    let published = tokio::spawn(notes.publish(client.clone()));
     let context = Arc::new(Shared {
         metrics,
         reconcile: Context {
@@ -128,6 +138,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
                 deployments,
             },
             retries: Retries::default(),
+            events,
         },
     });
 
@@ -165,6 +176,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
         () = passes => {}
         () = stopped_before_any_pass(&context, stop) => {}
     }
+    drop(context);
+    // Nobody is kept waiting for the last Events by an API server that does not answer.
+    let _ = tokio::time::timeout(LAST_EVENTS, published).await;
     tracing::info!("stopped");
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use kube::Resource;
 
-use crate::watched::Watched;
+use crate::{reconcile::finalizer, watched::Watched};
 
 /// A hash of the parts of a Task that change what a pass does: a change of nothing else makes none.
 ///
@@ -15,6 +15,8 @@ pub fn what_a_pass_depends_on(watched: &Watched) -> Option<u64> {
     let metadata = watched.meta();
     metadata.generation.hash(&mut hasher);
     metadata.deletion_timestamp.is_some().hash(&mut hasher);
+    // Others may take it off by hand.
+    finalizer::is_on(metadata).hash(&mut hasher);
     match watched {
         Watched(Ok(task)) => {
             let operation = task
@@ -51,11 +53,12 @@ mod tests {
     }
 
     #[test]
-    fn a_new_spec_a_deletion_and_the_progress_of_the_operation_make_a_pass() {
+    fn a_new_spec_a_deletion_a_lost_finalizer_and_the_progress_of_the_operation_make_a_pass() {
         assert!(makes_a_pass(|task| task.metadata.generation = Some(2)));
         assert!(makes_a_pass(|task| {
             task.metadata.deletion_timestamp = Some(at(1));
         }));
+        assert!(makes_a_pass(|task| task.metadata.finalizers = None));
         for phase in [
             OperationPhase::Creating,
             OperationPhase::Ready,

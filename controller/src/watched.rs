@@ -28,7 +28,7 @@ pub struct Watched(pub Result<Task, Box<Undecodable>>);
 pub struct Undecodable {
     /// What stood in the way.
     pub error: String,
-    /// Which Task it is. Only what says that is there, and its generation.
+    /// Which Task it is. Only what says that is there, its generation, and what it takes to let it go.
     pub metadata: ObjectMeta,
     /// Its status; `None` if that does not decode either.
     pub status: Option<TaskStatus>,
@@ -102,6 +102,7 @@ struct Identity {
     resource_version: Option<String>,
     generation: Option<i64>,
     deletion_timestamp: Option<Time>,
+    finalizers: Option<Vec<String>>,
 }
 
 impl From<Identity> for ObjectMeta {
@@ -113,6 +114,7 @@ impl From<Identity> for ObjectMeta {
             resource_version: identity.resource_version,
             generation: identity.generation,
             deletion_timestamp: identity.deletion_timestamp,
+            finalizers: identity.finalizers,
             ..Self::default()
         }
     }

@@ -125,6 +125,52 @@ impl<'o> Kubectl<'o> {
         }
     }
 
+    /// The reasons of the Events about the object of this uid, in the order in which they were published; one that was repeated, as
+    /// often.
+    ///
+    /// # Panics
+    /// When they cannot be listed.
+    pub async fn events(&self, uid: &str) -> Vec<String> {
+        let list = self
+            .ok(&["get", "events.events.k8s.io", "--output=json"])
+            .await;
+        let list: Value = serde_json::from_str(&list).unwrap_or_default();
+        let mut events: Vec<_> = list["items"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|event| event["regarding"]["uid"] == uid)
+            .collect();
+        events.sort_by_key(|event| event["eventTime"].as_str());
+        events
+            .into_iter()
+            .flat_map(|event| {
+                let times = event["series"]["count"].as_u64().unwrap_or(1);
+                (0..times).map(|_| event["reason"].as_str().unwrap_or_default().to_owned())
+            })
+            .collect()
+    }
+
+    /// Waits until these are the reasons of the Events about the object of this uid.
+    ///
+    /// # Panics
+    /// When that does not happen in time.
+    pub async fn until_events(&self, uid: &str, expected: &[&str]) {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let events = self.events(uid).await;
+            if events == expected {
+                return;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{events:?} were told\n{}",
+                self.state().await
+            );
+            sleep(POLL).await;
+        }
+    }
+
     /// What a person would look at when a test has failed.
     async fn state(&self) -> String {
         let all = self

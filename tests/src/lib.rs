@@ -1,7 +1,9 @@
 //! What the end-to-end tests stand on: a real control plane with the operator's real programs in it.
 
+mod audit;
 mod kubectl;
 mod operator;
 
+pub use audit::{AuditLog, Request};
 pub use kubectl::{Kubectl, Outcome};
 pub use operator::{Error, Operator};

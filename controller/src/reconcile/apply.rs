@@ -1,6 +1,6 @@
 //! Brings the children to what they should be: server-side apply of those that differ.
 
-use std::{fmt::Debug, sync::Arc, time::Duration};
+use std::{fmt::Debug, sync::Arc};
 
 use k8s_openapi::{NamespaceResourceScope, api::apps::v1::Deployment};
 use kube::{
@@ -16,14 +16,9 @@ use super::{
     compare,
     observe::{Caches, Child, Observed},
     reclaim::{self, Remedy},
+    request::{self, IMMEDIATE_RETRIES},
 };
 use crate::cache::{Cache, trim_metadata};
-
-/// How often a write that met a newer object is tried again at once.
-const IMMEDIATE_RETRIES: u32 = 3;
-
-/// How long one request may take. A pass is never held longer by an API server that does not answer.
-pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why a child is not as it should be.
 #[derive(Debug, thiserror::Error)]
@@ -40,16 +35,13 @@ pub enum Error {
     #[error("an earlier {0} is still being deleted")]
     Leaving(String),
     /// The API server did not do as it was asked.
-    #[error("cannot apply {child}: {}", said(.source))]
+    #[error("cannot apply {child}: {source}")]
     Request {
         /// The kind and the name of the child.
         child: String,
-        /// What it said.
-        source: kube::Error,
+        /// What came of the request.
+        source: request::Error,
     },
-    /// The API server did not answer in time.
-    #[error("cannot apply {0}: no answer within {REQUEST_TIMEOUT:?}")]
-    Timeout(String),
     /// The object kept changing while it was being written.
     #[error("cannot apply {0}: it is being changed by others at the same time")]
     Contended(String),
@@ -209,13 +201,10 @@ where
                 let live = cache.wrote(live);
                 return Ok(Settled { live, put_right });
             }
-            Err(Error::Request {
-                source: kube::Error::Api(status),
-                ..
-            }) if status.code == 409 => {
+            Err(error) if error.code() == Some(409) => {
                 observed = Child::of(&task.metadata, read(&api, desired).await?.map(Arc::new));
             }
-            Err(error) if !remedied && is_invalid(&error) => {
+            Err(error) if !remedied && error.code() == Some(422) => {
                 observed = Child::of(&task.metadata, read(&api, desired).await?.map(Arc::new));
                 let Child::Ours(live) = &observed else {
                     return Err(error);
@@ -232,8 +221,14 @@ where
     Err(Error::Contended(describe(desired)))
 }
 
-fn is_invalid(error: &Error) -> bool {
-    matches!(error, Error::Request { source: kube::Error::Api(status), .. } if status.code == 422)
+impl Error {
+    /// The HTTP status of the API server's answer, if it is one.
+    fn code(&self) -> Option<u16> {
+        match self {
+            Self::Request { source, .. } => source.code(),
+            _ => None,
+        }
+    }
 }
 
 /// Takes back what others changed of `live` so that `desired` cannot be applied to it, and tells whether there was any of that.
@@ -302,28 +297,18 @@ async fn in_time<K, T>(
 where
     K: Resource<DynamicType = ()>,
 {
-    match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
-        Ok(answer) => answer.map_err(|source| Error::Request {
+    request::in_time(request)
+        .await
+        .map_err(|source| Error::Request {
             child: describe(desired),
             source,
-        }),
-        Err(_) => Err(Error::Timeout(describe(desired))),
-    }
+        })
 }
 
 fn json_error<K: Resource<DynamicType = ()>>(desired: &K, source: serde_json::Error) -> Error {
     Error::Json {
         child: describe(desired),
         source,
-    }
-}
-
-/// What came of a request, in the API server's own words if it answered.
-pub(super) fn said(error: &kube::Error) -> String {
-    match error {
-        // Its Display says everything twice, once as Rust prints structures.
-        kube::Error::Api(status) => status.message.clone(),
-        error => error.to_string(),
     }
 }
 

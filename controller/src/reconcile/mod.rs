@@ -2,45 +2,53 @@
 //!
 //! | step | module | talks to the API server |
 //! |---|---|---|
+//! | hold it, or let it go | [`lifetime`] | once in its life each |
 //! | what there is | [`observe`] | no, it asks the caches |
 //! | what there should be | [`build`] | no, pure |
 //! | is it so already? | [`compare`] | no, pure |
 //! | make it so | [`apply`] | only for children that differ |
 //! | what others changed so that it cannot be made so | [`reclaim`] | no, pure; [`apply`] does it |
 //! | if it is not so, why | [`setback`] | no, pure |
-//! | so how is the Task? | [`verdict`] | no, pure |
-//! | what to say about it | [`status`] | no, pure; the patch is made here, only if it differs |
+//! | so how is the Task? | [`verdict`], [`rollout`] | no, pure |
+//! | what to say about it | [`status`], [`transition`] | no, pure |
+//! | say it | [`tell`] | only if the status does not say so yet |
+//! | when to look again | [`requeue`] | no, pure |
 //!
 //! So a pass over a Task at rest makes no request at all.
 
-use std::time::Duration;
+use std::{ops::ControlFlow, time::Duration};
 
-use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
-    Api, Client, Resource,
-    api::{Patch, PatchParams},
+    Client, Resource,
     runtime::{controller::Action, reflector::ObjectRef},
 };
-use serde_json::json;
-use task_api_v1::{Task, TaskPhase, names::FIELD_MANAGER};
+use task_api_v1::{Task, TaskPhase};
 
 use crate::{
-    retry::{Attempt, Retries},
+    events::Events,
+    retry::{Attempt, Before, Retries},
     watched::Watched,
 };
 use apply::Applied;
 use setback::{Setback, SetbackKind};
-use status::OwnStatus;
-use verdict::{Finding, Verdict};
+use tell::Told;
+use verdict::Finding;
 
 pub mod apply;
 pub mod build;
 pub mod compare;
+pub mod finalizer;
+mod lifetime;
 pub mod observe;
 pub mod reclaim;
+pub mod request;
+pub mod requeue;
+pub mod rollout;
 pub mod setback;
 pub mod status;
+pub mod tell;
+pub mod transition;
 pub mod verdict;
 
 #[cfg(test)]
@@ -54,11 +62,16 @@ pub struct Context {
     pub caches: observe::Caches,
     /// The Tasks that are to be left alone for a while.
     pub retries: Retries,
+    /// Where people are told what turned.
+    pub events: Events,
 }
 
 /// Why a pass failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The Task could not be given the finalizer, so nothing was done for it; the status says so.
+    #[error(transparent)]
+    Hold(finalizer::Error),
     /// The children could not be built.
     #[error("cannot build the children: {0}")]
     Build(#[from] build::Error),
@@ -66,14 +79,11 @@ pub enum Error {
     #[error(transparent)]
     Apply(#[from] apply::Error),
     /// The status could not be written.
-    #[error("cannot write the status: {}", apply::said(.0))]
-    Status(#[source] kube::Error),
-    /// The API server did not answer in time when the status was written.
-    #[error(
-        "cannot write the status: no answer within {:?}",
-        apply::REQUEST_TIMEOUT
-    )]
-    StatusTimeout,
+    #[error(transparent)]
+    Tell(#[from] tell::Error),
+    /// A Task that is being deleted could not be cleaned up after; the status says so.
+    #[error("cannot clean up: {0}")]
+    CleanUp(#[source] finalizer::Error),
 }
 
 /// What a pass came to.
@@ -85,29 +95,37 @@ pub struct Outcome {
     pub action: Action,
 }
 
-/// Brings the children and the status of one Task to what they should be.
+/// Brings the children and the status of one Task to what they should be, or lets it go if it is being deleted.
 ///
 /// Safe to repeat at any point: the names of the children are fixed, so that a pass that was cut off is
-/// simply made again. Of a Task that is being deleted, and whose children are the garbage collector's, and of one
+/// simply made again. The children of a Task that is being deleted are the garbage collector's. Of one
 /// that cannot be decoded only the status is written, which says so.
 ///
 /// # Errors
 /// See [`Error`]; the pass is to be repeated after [`retry_after`].
 pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, Error> {
     let key = ObjectRef::from_obj(watched);
-    let Some(newest) = context.caches.tasks.get(&key) else {
+    let Some(mut newest) = context.caches.tasks.get(&key) else {
         return Ok(Outcome::NOTHING);
     };
     if newest.meta().deletion_timestamp.is_some() {
-        return leaving(context, &newest).await;
+        return lifetime::leave(context, &key, &newest).await;
+    }
+    if let Ok(task) = &newest.0
+        && !finalizer::is_on(&task.metadata)
+    {
+        newest = match lifetime::hold(context, &key, task).await? {
+            ControlFlow::Continue(held) => held,
+            ControlFlow::Break(outcome) => return Ok(outcome),
+        };
     }
     let task = match &newest.0 {
         Ok(task) => task,
         Err(undecodable) => {
             let verdict = verdict::undecodable(&undecodable.error);
-            let outcome = left_alone(context, &newest, &verdict).await?;
+            tell::verdict(context, &newest, &verdict).await?;
             context.retries.forget(&key);
-            return Ok(outcome);
+            return Ok(Outcome::until_changed(verdict.phase));
         }
     };
     if let Some(why) = verdict::operation_gate(task) {
@@ -120,12 +138,11 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     let observed = observe::observe(task, &children, &context.caches);
     let known = observed.deployment.ours();
     let known = known.as_deref();
-    if let Attempt::NotYet { wait, setback } = context.retries.attempt(&key, &task.metadata)
+    if let Attempt::NotYet(before) = context.retries.attempt(&key, &task.metadata)
         // Somebody else may have put it right.
         && !apply::is_applied(&children, &observed)?
     {
-        let phase = write_status(context, task, Finding::SetBack(&setback, known)).await?;
-        return Ok(Outcome::after(phase, wait));
+        return not_yet(context, task, before, known).await;
     }
 
     match apply::apply(&context.client, &context.caches, task, &children, observed).await {
@@ -143,56 +160,19 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
             } else {
                 Finding::Applied(&deployment)
             };
-            let phase = write_status(context, task, finding).await?;
-            Ok(Outcome::after(phase, verdict::look_again_after(phase)))
+            let told = tell::finding(context, task, finding).await?;
+            Ok(Outcome::of(told))
         }
         Err(error) => {
             let setback = Setback::of(&error);
-            context.retries.set_back(&key, &task.metadata, &setback);
-            let told = write_status(context, task, Finding::SetBack(&setback, known)).await;
             if setback.kind == SetbackKind::Waiting {
-                let phase = told?;
-                return Ok(Outcome::after(phase, verdict::look_again_after(phase)));
+                let told = tell::finding(context, task, Finding::SetBack(&setback, known)).await?;
+                return Ok(Outcome::of(told));
             }
-            if let Err(untold) = told {
-                tracing::warn!(error = %untold, "the status does not say yet why the children are not as they should be");
-            }
+            set_back(context, &key, task, &setback, known).await;
             Err(error.into())
         }
     }
-}
-
-/// A pass over a Task that is being deleted, which may be gone by now.
-async fn leaving(context: &Context, task: &Watched) -> Result<Outcome, Error> {
-    let deployment = observe::deployment(task.meta(), &context.caches);
-    match left_alone(context, task, &verdict::deleting(deployment.as_deref())).await {
-        Err(Error::Status(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => {
-            Ok(Outcome::NOTHING)
-        }
-        told => told,
-    }
-}
-
-/// A pass over a Task whose children are left alone: until something changes there is nothing to do but to say so.
-async fn left_alone(
-    context: &Context,
-    task: &Watched,
-    verdict: &Verdict,
-) -> Result<Outcome, Error> {
-    let current = match &task.0 {
-        Ok(task) => Some(task.status.as_ref()),
-        // One that is not known cannot be compared, and would be written again after each change of it.
-        Err(undecodable) => undecodable.status.as_ref().map(Some),
-    };
-    if let Some(current) = current {
-        let deployment = observe::deployment(task.meta(), &context.caches);
-        let next = status::next(task.meta(), current, verdict, deployment.as_deref(), now());
-        write(context, task.meta(), next).await?;
-    }
-    Ok(Outcome {
-        phase: Some(verdict.phase),
-        action: Action::await_change(),
-    })
 }
 
 /// Ends a pass in which nothing failed, unless the status cannot be written.
@@ -202,9 +182,50 @@ async fn settled(
     task: &Task,
     finding: Finding<'_>,
 ) -> Result<Outcome, Error> {
-    let phase = write_status(context, task, finding).await?;
+    let told = tell::finding(context, task, finding).await?;
     context.retries.succeeded(key);
-    Ok(Outcome::after(phase, verdict::look_again_after(phase)))
+    Ok(Outcome::of(told))
+}
+
+/// Notes what keeps `task` from being what it should be, and says so in its status, as far as that can be written.
+async fn set_back(
+    context: &Context,
+    key: &ObjectRef<Watched>,
+    task: &Task,
+    setback: &Setback,
+    deployment: Option<&Deployment>,
+) {
+    let again = context.retries.set_back(key, &task.metadata, setback);
+    if is_told(setback, again)
+        && let finding = Finding::SetBack(setback, deployment)
+        && let Err(untold) = tell::finding(context, task, finding).await
+    {
+        tracing::warn!(error = %untold, "the status does not say yet why the Task is not as it should be");
+    }
+}
+
+/// Ends a pass over a Task that is left alone for a while after what happened before.
+async fn not_yet(
+    context: &Context,
+    task: &Task,
+    before: Before,
+    deployment: Option<&Deployment>,
+) -> Result<Outcome, Error> {
+    if !is_told(&before.setback, before.again) {
+        return Ok(Outcome {
+            phase: None,
+            action: Action::requeue(before.wait),
+        });
+    }
+    let finding = Finding::SetBack(&before.setback, deployment);
+    let told = tell::finding(context, task, finding).await?;
+    Ok(Outcome::after(told, before.wait))
+}
+
+/// Whether people are told of a setback: of what may pass by itself, once it has happened twice. An API server that has trouble
+/// is not to be given more to do.
+fn is_told(setback: &Setback, again: bool) -> bool {
+    setback.kind != SetbackKind::Passing || again
 }
 
 /// When to repeat a pass that failed: later each time, as long as it keeps failing.
@@ -221,68 +242,24 @@ impl Outcome {
         action: Action::await_change(),
     };
 
-    fn after(phase: TaskPhase, wait: Duration) -> Self {
+    /// The Task is in this phase, and there is nothing to do until something changes.
+    fn until_changed(phase: TaskPhase) -> Self {
         Self {
             phase: Some(phase),
-            action: Action::requeue(wait),
+            action: Action::await_change(),
         }
     }
-}
 
-/// Writes the status if it differs, and returns the phase that it says.
-async fn write_status(
-    context: &Context,
-    task: &Task,
-    finding: Finding<'_>,
-) -> Result<TaskPhase, Error> {
-    let (phase, change) = status::change(task, finding, now());
-    write(context, &task.metadata, change).await?;
-    Ok(phase)
-}
+    /// The status of the Task says this; `None` if it is gone.
+    fn of(told: Option<Told>) -> Self {
+        Self::after(told, Duration::MAX)
+    }
 
-/// Writes into the Task that has this metadata what its status should be, if that is not what it is.
-async fn write(
-    context: &Context,
-    task: &ObjectMeta,
-    change: Option<OwnStatus>,
-) -> Result<(), Error> {
-    let Some(next) = change else {
-        return Ok(());
-    };
-    let written = patch_status(&context.client, task, &next).await?;
-    context.caches.tasks.wrote(written);
-    tracing::info!(phase = ?next.phase, "status written");
-    Ok(())
-}
-
-async fn patch_status(
-    client: &Client,
-    task: &ObjectMeta,
-    next: &OwnStatus,
-) -> Result<Watched, Error> {
-    let namespace = task.namespace.as_deref().unwrap_or_default();
-    let api: Api<Watched> = Api::namespaced(client.clone(), namespace);
-    // Server-side apply owns the conditions one by one, so that those of the operation stay.
-    let patch = Patch::Apply(json!({
-        "apiVersion": Task::api_version(&()),
-        "kind": Task::kind(&()),
-        // Not to a later Task of the same name.
-        "metadata": { "uid": task.uid },
-        "status": next,
-    }));
-    let params = PatchParams::apply(FIELD_MANAGER).force();
-    let name = task.name.as_deref().unwrap_or_default();
-    let request = api.patch_status(name, &params, &patch);
-    let mut written = tokio::time::timeout(apply::REQUEST_TIMEOUT, request)
-        .await
-        .map_err(|_| Error::StatusTimeout)?
-        .map_err(Error::Status)?;
-    written.trim();
-    Ok(written)
-}
-
-/// The time in whole seconds, which is how Kubernetes keeps it.
-fn now() -> Time {
-    let now = Timestamp::now();
-    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
+    /// The same, and it is looked at again after `wait` at the latest.
+    fn after(told: Option<Told>, wait: Duration) -> Self {
+        told.map_or(Self::NOTHING, |told| Self {
+            phase: Some(told.phase),
+            action: Action::requeue(wait.min(told.look_again)),
+        })
+    }
 }

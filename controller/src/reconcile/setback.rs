@@ -2,7 +2,7 @@
 
 use task_api_v1::names::reason as api_reason;
 
-use super::apply;
+use super::{apply, finalizer, request};
 use crate::names::reason;
 
 /// The longest message put into a condition, in characters; Kubernetes allows 32,768 bytes.
@@ -47,19 +47,44 @@ impl Setback {
         let (kind, reason) = match error {
             apply::Error::Conflict { .. } => (SetbackKind::Lasting, api_reason::CHILD_CONFLICT),
             apply::Error::Leaving(_) => (SetbackKind::Waiting, reason::WAITING_FOR_DELETION),
-            apply::Error::Request {
-                source: kube::Error::Api(status),
-                ..
-            } if is_refusal(status.code) => (SetbackKind::Lasting, refusal_reason(&status.reason)),
-            apply::Error::Request { .. }
-            | apply::Error::Timeout(_)
-            | apply::Error::Contended(_) => (SetbackKind::Passing, reason::RETRYING),
+            apply::Error::Request { source, .. } => of_request(source),
+            apply::Error::Contended(_) => (SetbackKind::Passing, reason::RETRYING),
             apply::Error::Json { .. } => (SetbackKind::Lasting, reason::CHILD_REFUSED),
         };
+        Self::new(kind, reason, error)
+    }
+
+    /// The setback that it is not to be able to hold a Task by its finalizer.
+    pub fn of_holding(error: &finalizer::Error) -> Self {
+        let (kind, reason) = match error {
+            finalizer::Error::Request(_, source) => of_request(source),
+            finalizer::Error::Contended(_) => (SetbackKind::Passing, reason::RETRYING),
+        };
+        Self::new(kind, reason, error)
+    }
+
+    /// The setback that it is not to be able to clean up after a Task that is being deleted.
+    pub fn of_clean_up(error: &finalizer::Error) -> Self {
+        Self::new(SetbackKind::Passing, reason::CLEAN_UP_FAILED, error)
+    }
+
+    fn new(kind: SetbackKind, reason: &str, error: &impl std::error::Error) -> Self {
         Self {
             kind,
             reason: reason.to_owned(),
             message: error.to_string().chars().take(MESSAGE_LENGTH_MAX).collect(),
+        }
+    }
+}
+
+/// What a request that came to nothing says of the future, and its reason.
+fn of_request(error: &request::Error) -> (SetbackKind, &str) {
+    match error {
+        request::Error::Refused(status) if is_refusal(status.code) => {
+            (SetbackKind::Lasting, refusal_reason(&status.reason))
+        }
+        request::Error::Refused(_) | request::Error::Failed(_) | request::Error::Timeout => {
+            (SetbackKind::Passing, reason::RETRYING)
         }
     }
 }
@@ -87,7 +112,7 @@ mod tests {
     fn refused(code: u16, reason: &str) -> Setback {
         Setback::of(&apply::Error::Request {
             child: "Service web".to_owned(),
-            source: kube::Error::Api(Box::new(
+            source: request::Error::Refused(Box::new(
                 Status::failure("exceeded quota", reason).with_code(code),
             )),
         })

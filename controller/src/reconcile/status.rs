@@ -3,20 +3,23 @@
 //! The reconciler owns only the fields of [`OwnStatus`] and, in the list of conditions, only those
 //! of type `Ready`, `Reconciling` and `Stalled`. The rest of the status belongs to the operation.
 
+use std::time::Duration;
+
 use k8s_openapi::{
     api::apps::v1::Deployment,
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time},
 };
 use serde::Serialize;
-use task_api_v1::{Task, TaskPhase, TaskStatus, names::condition};
+use task_api_v1::{TaskPhase, TaskStatus, names::condition};
 
 use super::{
     build::labels,
-    verdict::{self, Finding, State, Verdict},
+    rollout,
+    verdict::{State, Verdict},
 };
 
 /// The fields of a Task's status that the reconciler owns.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnStatus {
     /// The generation that this is about.
@@ -43,39 +46,42 @@ const CONDITIONS: [(&str, State); 3] = [
     (condition::STALLED, State::Stalled),
 ];
 
-/// The phase that `task` is in, and the status that it should have if that is not the one it has.
+/// How often a change of mere numbers is told, at most.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+
+/// What is to be done about the status of a Task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Update {
+    /// Nothing: it says how the Task is.
+    Nothing,
+    /// Only numbers have changed, and were told a moment ago: it is to be looked at again after this time.
+    Later(Duration),
+    /// This is to be written.
+    Now(Box<OwnStatus>),
+}
+
+/// What is to be done about the status of the Task that has this metadata, and `current` as its status, after this verdict.
 ///
 /// A condition's transition time is kept while its status is; `lastUpdateTime` is `now` if anything else
 /// changed. `now` has whole seconds, since no more are stored.
-pub fn change(task: &Task, finding: Finding<'_>, now: Time) -> (TaskPhase, Option<OwnStatus>) {
-    let verdict = verdict::judge(task, finding);
-    let deployment = finding.deployment();
-    let next = next(
-        &task.metadata,
-        task.status.as_ref(),
-        &verdict,
-        deployment,
-        now,
-    );
-    (verdict.phase, next)
-}
-
-/// The same for the Task that has this metadata and this status, whatever its spec.
-pub fn next(
+///
+/// What turned is told at once. A rollout that goes on as before is told every 5 s: each pod that becomes available is
+/// otherwise a write of the Task, of which most are overtaken by the next before anyone reads them.
+pub fn update(
     task: &ObjectMeta,
     current: Option<&TaskStatus>,
     verdict: &Verdict,
     deployment: Option<&Deployment>,
     now: Time,
-) -> Option<OwnStatus> {
+) -> Update {
     let current = current.map(own);
     let current = current.as_ref();
 
     let mut next = OwnStatus {
         observed_generation: task.generation,
         phase: Some(verdict.phase),
-        replicas: Some(verdict::pods(deployment)),
-        available_replicas: Some(verdict::available(deployment)),
+        replicas: Some(rollout::pods(deployment)),
+        available_replicas: Some(rollout::available(deployment)),
         selector: Some(labels::selector_text(
             task.name.as_deref().unwrap_or_default(),
         )),
@@ -83,10 +89,68 @@ pub fn next(
         conditions: conditions(task.generation, verdict, current, &now),
     };
     if current == Some(&next) {
-        return None;
+        return Update::Nothing;
+    }
+    if let Some(current) = current
+        && current.turning() == next.turning()
+        && let Some(since) = &current.last_update_time
+        // Not if a clock was put back, or another one is ahead.
+        && let Ok(age) = Duration::try_from(now.0.duration_since(since.0))
+        && age < PROGRESS_EVERY
+    {
+        return Update::Later(PROGRESS_EVERY - age);
     }
     next.last_update_time = Some(now);
-    Some(next)
+    Update::Now(Box::new(next))
+}
+
+impl OwnStatus {
+    /// How long the Task has been stalled for.
+    pub fn failed_for(&self, now: &Time) -> Duration {
+        stalled_for(&self.conditions, now)
+    }
+
+    /// What is told at once when it changes: all but numbers, also those in the messages.
+    fn turning(&self) -> impl PartialEq {
+        let conditions: Vec<_> = self
+            .conditions
+            .iter()
+            .map(|condition| {
+                let Condition {
+                    type_,
+                    status,
+                    reason,
+                    message,
+                    ..
+                } = condition;
+                let message = message.replace(|c: char| c.is_ascii_digit(), "");
+                (type_.clone(), status.clone(), reason.clone(), message)
+            })
+            .collect();
+        (
+            self.observed_generation,
+            self.phase,
+            self.selector.clone(),
+            conditions,
+        )
+    }
+}
+
+/// How long a Task with this status has been stalled for.
+pub fn failed_for(status: Option<&TaskStatus>, now: &Time) -> Duration {
+    let conditions = status.and_then(|status| status.conditions.as_deref());
+    stalled_for(conditions.unwrap_or_default(), now)
+}
+
+fn stalled_for(conditions: &[Condition], now: &Time) -> Duration {
+    conditions
+        .iter()
+        .find(|condition| condition.type_ == condition::STALLED && condition.status == "True")
+        .map_or(Duration::ZERO, |stalled| {
+            let elapsed = now.0.duration_since(stalled.last_transition_time.0);
+            // A clock that was put back makes it none.
+            elapsed.try_into().unwrap_or_default()
+        })
 }
 
 fn conditions(
@@ -143,11 +207,33 @@ fn own(status: &TaskStatus) -> OwnStatus {
 
 #[cfg(test)]
 mod tests {
+    use task_api_v1::Task;
+
     use super::*;
     use crate::{
         fixtures::{at, deployment, rolled_out, task},
-        reconcile::verdict::HeldBack,
+        reconcile::verdict::{self, Finding, HeldBack},
     };
+
+    fn updated(task: &Task, finding: Finding<'_>, now: Time) -> Update {
+        let verdict = verdict::judge(task, finding);
+        let deployment = finding.deployment();
+        update(
+            &task.metadata,
+            task.status.as_ref(),
+            &verdict,
+            deployment,
+            now,
+        )
+    }
+
+    /// What is written at once.
+    fn change(task: &Task, finding: Finding<'_>, now: Time) -> OwnStatus {
+        match updated(task, finding, now) {
+            Update::Now(next) => *next,
+            other => panic!("{other:?}"),
+        }
+    }
 
     const PENDING: Finding<'_> = Finding::HeldBack(HeldBack::OperationPending, None);
 
@@ -155,9 +241,7 @@ mod tests {
     fn at_rest() -> (Task, Deployment) {
         let mut task = task("web").build();
         let deployment = rolled_out(deployment(&task), 1, 1, 1);
-        let status = change(&task, Finding::Applied(&deployment), at(100))
-            .1
-            .unwrap();
+        let status = change(&task, Finding::Applied(&deployment), at(100));
         task.status = Some(serde_json::from_value(serde_json::to_value(status).unwrap()).unwrap());
         (task, deployment)
     }
@@ -166,8 +250,8 @@ mod tests {
     fn at_rest_there_is_nothing_to_write() {
         let (task, deployment) = at_rest();
         assert_eq!(
-            change(&task, Finding::Applied(&deployment), at(200)),
-            (TaskPhase::Succeeded, None)
+            updated(&task, Finding::Applied(&deployment), at(200)),
+            Update::Nothing
         );
     }
 
@@ -177,9 +261,7 @@ mod tests {
         task.spec.replicas = 2;
         task.metadata.generation = Some(2);
         let deployment = rolled_out(deployment(&task), 2, 2, 2);
-        let status = change(&task, Finding::Applied(&deployment), at(200))
-            .1
-            .unwrap();
+        let status = change(&task, Finding::Applied(&deployment), at(200));
         assert_eq!(status.observed_generation, Some(2));
         assert_eq!(status.last_update_time, Some(at(200)));
         assert!(
@@ -194,9 +276,7 @@ mod tests {
     fn a_condition_that_turns_has_a_new_transition_time() {
         let (task, deployment) = at_rest();
         let deployment = rolled_out(deployment, 1, 1, 0);
-        let status = change(&task, Finding::Applied(&deployment), at(200))
-            .1
-            .unwrap();
+        let status = change(&task, Finding::Applied(&deployment), at(200));
         let times: Vec<_> = status
             .conditions
             .iter()
@@ -214,8 +294,8 @@ mod tests {
         theirs.type_ = "AsyncOperation".to_owned();
         status.conditions.as_mut().unwrap().insert(0, theirs);
         assert_eq!(
-            change(&task, Finding::Applied(&deployment), at(200)).1,
-            None
+            updated(&task, Finding::Applied(&deployment), at(200)),
+            Update::Nothing
         );
     }
 
@@ -223,9 +303,7 @@ mod tests {
     fn an_edit_of_the_status_by_hand_is_put_right() {
         let (mut task, deployment) = at_rest();
         task.status.as_mut().unwrap().phase = Some(TaskPhase::Failed);
-        let status = change(&task, Finding::Applied(&deployment), at(200))
-            .1
-            .unwrap();
+        let status = change(&task, Finding::Applied(&deployment), at(200));
         assert_eq!(status.phase, Some(TaskPhase::Succeeded));
     }
 
@@ -240,7 +318,7 @@ mod tests {
             (HeldBack::OperationFailed, None, (0, 0)),
         ] {
             let finding = Finding::HeldBack(why, deployment);
-            let status = change(&task, finding, at(0)).1.unwrap();
+            let status = change(&task, finding, at(0));
             assert_eq!(
                 (status.replicas, status.available_replicas),
                 (Some(expected.0), Some(expected.1)),
@@ -252,7 +330,7 @@ mod tests {
     #[test]
     fn the_patch_names_only_the_fields_that_the_reconciler_owns() {
         let task = task("web").build();
-        let status = change(&task, PENDING, at(0)).1.unwrap();
+        let status = change(&task, PENDING, at(0));
         let json = serde_json::to_value(status).unwrap();
         let mut fields: Vec<_> = json
             .as_object()
@@ -272,6 +350,55 @@ mod tests {
                 "replicas",
                 "selector"
             ]
+        );
+    }
+
+    /// A rollout of which so many of three pods are available, told at second 100.
+    fn rollout(available: i32) -> (Task, Deployment) {
+        let mut task = task("web").replicas(3).build();
+        let deployment = rolled_out(deployment(&task), 3, 3, available);
+        let status = change(&task, Finding::Applied(&deployment), at(100));
+        task.status = Some(serde_json::from_value(serde_json::to_value(status).unwrap()).unwrap());
+        (task, deployment)
+    }
+
+    #[test]
+    fn a_rollout_that_goes_on_is_told_every_five_seconds() {
+        let (task, deployment) = rollout(1);
+        let further = rolled_out(deployment, 3, 3, 2);
+        let finding = Finding::Applied(&further);
+        let later = Update::Later(Duration::from_secs(3));
+        assert_eq!(updated(&task, finding, at(102)), later);
+        assert_eq!(change(&task, finding, at(105)).available_replicas, Some(2));
+        // A clock that was put back.
+        assert_eq!(change(&task, finding, at(50)).available_replicas, Some(2));
+    }
+
+    #[test]
+    fn what_turned_is_told_at_once() {
+        let (task, deployment) = rollout(1);
+        let mut paused = deployment.clone();
+        paused.spec.as_mut().unwrap().paused = Some(true);
+        for turned in [
+            rolled_out(deployment.clone(), 3, 3, 0),
+            rolled_out(deployment, 3, 3, 3),
+            paused,
+        ] {
+            change(&task, Finding::Applied(&turned), at(100));
+        }
+    }
+
+    #[test]
+    fn how_long_a_task_has_failed_for_is_since_it_stalled() {
+        let mut task = task("web").needs_operation().build();
+        let finding = Finding::HeldBack(HeldBack::OperationFailed, None);
+        let status = change(&task, finding, at(100));
+        assert_eq!(status.failed_for(&at(103)).as_secs(), 3);
+        task.status = Some(serde_json::from_value(serde_json::to_value(status).unwrap()).unwrap());
+        assert_eq!(failed_for(task.status.as_ref(), &at(160)).as_secs(), 60);
+        assert_eq!(
+            failed_for(rollout(1).0.status.as_ref(), &at(160)).as_secs(),
+            0
         );
     }
 }

@@ -1,11 +1,12 @@
 //! How a Task is, judged from what a pass found out. Pure.
 
-use std::time::Duration;
+use k8s_openapi::api::apps::v1::Deployment;
+use task_api_v1::{OperationPhase, Task, TaskPhase};
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus};
-use task_api_v1::{OperationPhase, Task, TaskPhase, names::reason as api_reason};
-
-use super::setback::{Setback, SetbackKind};
+use super::{
+    rollout::{self, under_way},
+    setback::{Setback, SetbackKind},
+};
 use crate::names::reason;
 
 /// What a pass found out about a Task.
@@ -69,14 +70,16 @@ pub fn operation_gate(task: &Task) -> Option<HeldBack> {
     }
 }
 
-/// When to look at a Task again if nothing is heard of it. Watches are what drives a Task; this is the
-/// net below, and costs no request where there is nothing to do.
-pub fn look_again_after(phase: TaskPhase) -> Duration {
-    Duration::from_secs(match phase {
-        TaskPhase::Pending => 10,
-        TaskPhase::Running | TaskPhase::Failed => 30,
-        TaskPhase::Succeeded => 60,
-    })
+impl Verdict {
+    /// The verdict that these make up.
+    pub fn new(phase: TaskPhase, state: State, reason: &str, message: &str) -> Self {
+        Self {
+            phase,
+            state,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        }
+    }
 }
 
 impl<'a> Finding<'a> {
@@ -94,19 +97,19 @@ pub fn judge(task: &Task, finding: Finding<'_>) -> Verdict {
     match finding {
         Finding::HeldBack(why, deployment) => judge_held_back(why, deployment),
         Finding::SetBack(setback, Some(deployment)) if setback.kind == SetbackKind::Undone => {
-            let mut verdict = judge_rollout(task.spec.replicas, deployment);
+            let mut verdict = rollout::judge(task.spec.replicas, deployment);
             verdict.message = format!("{}; {}", verdict.message, setback.message);
             verdict
         }
         Finding::SetBack(setback, deployment) => judge_setback(setback, deployment),
-        Finding::Applied(deployment) => judge_rollout(task.spec.replicas, deployment),
+        Finding::Applied(deployment) => rollout::judge(task.spec.replicas, deployment),
     }
 }
 
 /// Judges a Task that does not decode, for this reason. Its workload, if there is one, is left as it is.
 pub fn undecodable(error: &str) -> Verdict {
     let message = format!("the Task cannot be decoded and is left alone: {error}");
-    verdict(
+    Verdict::new(
         TaskPhase::Failed,
         State::Stalled,
         reason::UNDECODABLE,
@@ -115,8 +118,11 @@ pub fn undecodable(error: &str) -> Verdict {
 }
 
 /// Judges a Task that is being deleted, and whose children go after it or before.
-pub fn deleting(deployment: Option<&Deployment>) -> Verdict {
-    verdict(
+pub fn deleting(setback: Option<&Setback>, deployment: Option<&Deployment>) -> Verdict {
+    if let Some(setback) = setback {
+        return judge_setback(setback, deployment);
+    }
+    Verdict::new(
         under_way(deployment),
         State::Reconciling,
         reason::DELETING,
@@ -127,7 +133,7 @@ pub fn deleting(deployment: Option<&Deployment>) -> Verdict {
 fn judge_held_back(why: HeldBack, deployment: Option<&Deployment>) -> Verdict {
     let exists = deployment.is_some();
     match why {
-        HeldBack::OperationPending => verdict(
+        HeldBack::OperationPending => Verdict::new(
             TaskPhase::Pending,
             State::Reconciling,
             reason::OPERATION_PENDING,
@@ -137,7 +143,7 @@ fn judge_held_back(why: HeldBack, deployment: Option<&Deployment>) -> Verdict {
                 "the workload is not created until status.operation.phase is Ready"
             },
         ),
-        HeldBack::OperationFailed => verdict(
+        HeldBack::OperationFailed => Verdict::new(
             TaskPhase::Failed,
             State::Stalled,
             reason::OPERATION_FAILED,
@@ -157,131 +163,13 @@ fn judge_setback(setback: &Setback, deployment: Option<&Deployment>) -> Verdict 
             (under_way(deployment), State::Reconciling)
         }
     };
-    verdict(phase, state, &setback.reason, &setback.message)
-}
-
-fn judge_rollout(wanted: i32, deployment: &Deployment) -> Verdict {
-    let progress = format!(
-        "{} of {wanted} replicas are available",
-        available(Some(deployment))
-    );
-    if is_rolled_out(deployment, wanted) {
-        return verdict(
-            TaskPhase::Succeeded,
-            State::Ready,
-            api_reason::AVAILABLE,
-            &progress,
-        );
-    }
-    if let Some((reason, message)) = failure(deployment) {
-        let message = format!("{progress}: {message}");
-        return verdict(TaskPhase::Failed, State::Stalled, reason, &message);
-    }
-    let phase = under_way(Some(deployment));
-    if is_paused(deployment) {
-        let message = format!("{progress}: the Deployment is paused");
-        return verdict(
-            phase,
-            State::Reconciling,
-            reason::DEPLOYMENT_PAUSED,
-            &message,
-        );
-    }
-    verdict(
-        phase,
-        State::Reconciling,
-        api_reason::PROGRESSING,
-        &progress,
-    )
-}
-
-fn verdict(phase: TaskPhase, state: State, reason: &str, message: &str) -> Verdict {
-    Verdict {
-        phase,
-        state,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-    }
-}
-
-fn under_way(deployment: Option<&Deployment>) -> TaskPhase {
-    if available(deployment) > 0 {
-        TaskPhase::Running
-    } else {
-        TaskPhase::Pending
-    }
-}
-
-/// Whether all pods are of the newest generation, none is left of an older one, and all are available.
-fn is_rolled_out(deployment: &Deployment, wanted: i32) -> bool {
-    let Some(status) = current_status(deployment) else {
-        return false;
-    };
-    [
-        status.replicas,
-        status.updated_replicas,
-        status.available_replicas,
-    ]
-    .into_iter()
-    .all(|count| count.unwrap_or(0) == wanted)
-}
-
-fn is_paused(deployment: &Deployment) -> bool {
-    deployment
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.paused)
-        .unwrap_or(false)
-}
-
-/// Why the Deployment cannot be rolled out, if it says so of its newest generation.
-fn failure(deployment: &Deployment) -> Option<(&'static str, &str)> {
-    let status = current_status(deployment)?;
-    let says = |type_: &str, value: &str| {
-        status
-            .conditions
-            .iter()
-            .flatten()
-            .find(|condition| condition.type_ == type_ && condition.status == value)
-    };
-    if let Some(condition) = says("ReplicaFailure", "True") {
-        return Some((reason::REPLICA_FAILURE, message_of(condition)));
-    }
-    says("Progressing", "False")
-        .filter(|condition| condition.reason.as_deref() == Some(reason::DEADLINE_EXCEEDED))
-        .map(|condition| (reason::DEADLINE_EXCEEDED, message_of(condition)))
-}
-
-fn message_of(condition: &DeploymentCondition) -> &str {
-    condition.message.as_deref().unwrap_or_default()
-}
-
-/// The Deployment's status, if it is about its newest generation.
-fn current_status(deployment: &Deployment) -> Option<&DeploymentStatus> {
-    deployment
-        .status
-        .as_ref()
-        .filter(|status| status.observed_generation >= deployment.metadata.generation)
-}
-
-/// The pods that the Deployment has.
-pub fn pods(deployment: Option<&Deployment>) -> i32 {
-    deployment
-        .and_then(|deployment| deployment.status.as_ref()?.replicas)
-        .unwrap_or(0)
-}
-
-/// Those of them that are available.
-pub fn available(deployment: Option<&Deployment>) -> i32 {
-    deployment
-        .and_then(|deployment| deployment.status.as_ref()?.available_replicas)
-        .unwrap_or(0)
+    Verdict::new(phase, state, &setback.reason, &setback.message)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{deployment, rolled_out, task, with_condition};
+    use crate::fixtures::{deployment, rolled_out, task};
 
     /// The verdict in short.
     fn said(task: &Task, finding: Finding<'_>) -> String {
@@ -298,50 +186,6 @@ mod tests {
     }
 
     #[test]
-    fn the_phase_follows_the_rollout() {
-        for (wanted, pods, updated, available, expected) in [
-            (3, 0, 0, 0, "Pending Reconciling Progressing"),
-            (3, 3, 3, 0, "Pending Reconciling Progressing"),
-            (3, 3, 3, 2, "Running Reconciling Progressing"),
-            (3, 3, 3, 3, "Succeeded Ready Available"),
-            (3, 4, 1, 3, "Running Reconciling Progressing"),
-            (3, 4, 3, 3, "Running Reconciling Progressing"),
-            (5, 3, 3, 3, "Running Reconciling Progressing"),
-            (0, 0, 0, 0, "Succeeded Ready Available"),
-            (0, 1, 1, 1, "Running Reconciling Progressing"),
-        ] {
-            let task = task("web").replicas(wanted).build();
-            let deployment = rolled_out(deployment(&task), pods, updated, available);
-            let expected_text = format!("{wanted} wanted of {pods}/{updated}/{available}");
-            assert_eq!(
-                said(&task, Finding::Applied(&deployment)),
-                expected,
-                "{expected_text}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_rollout_that_somebody_paused_says_so() {
-        let task = task("web").replicas(2).build();
-        let mut deployment = rolled_out(deployment(&task), 2, 0, 2);
-        deployment.spec.as_mut().unwrap().paused = Some(true);
-        let verdict = judge(&task, Finding::Applied(&deployment));
-        assert_eq!(
-            (
-                verdict.state,
-                verdict.reason.as_str(),
-                verdict.message.as_str()
-            ),
-            (
-                State::Reconciling,
-                "DeploymentPaused",
-                "2 of 2 replicas are available: the Deployment is paused"
-            )
-        );
-    }
-
-    #[test]
     fn what_others_undo_is_told_beside_how_the_workload_is() {
         let task = task("web").build();
         let deployment = rolled_out(deployment(&task), 1, 1, 1);
@@ -354,79 +198,6 @@ mod tests {
                 State::Ready,
                 "1 of 1 replicas are available; others keep changing .spec.x of Deployment web"
             )
-        );
-    }
-
-    #[test]
-    fn what_the_deployment_says_of_an_older_generation_does_not_count() {
-        let task = task("web").replicas(3).build();
-        let mut deployment = with_condition(
-            rolled_out(deployment(&task), 3, 3, 3),
-            "ReplicaFailure",
-            "True",
-            "X",
-            "no",
-        );
-        deployment.metadata.generation = Some(2);
-        assert_eq!(
-            said(&task, Finding::Applied(&deployment)),
-            "Running Reconciling Progressing"
-        );
-    }
-
-    #[test]
-    fn a_deployment_that_cannot_create_pods_fails_the_task_with_its_message() {
-        let task = task("web").replicas(3).build();
-        let deployment = with_condition(
-            rolled_out(deployment(&task), 1, 1, 1),
-            "ReplicaFailure",
-            "True",
-            "FailedCreate",
-            "exceeded quota",
-        );
-        assert_eq!(
-            said(&task, Finding::Applied(&deployment)),
-            "Failed Stalled ReplicaFailure"
-        );
-        assert_eq!(
-            judge(&task, Finding::Applied(&deployment)).message,
-            "1 of 3 replicas are available: exceeded quota"
-        );
-    }
-
-    #[test]
-    fn a_deployment_past_its_deadline_fails_the_task() {
-        let task = task("web").build();
-        let late = |reason: &str| {
-            let deployment = with_condition(
-                rolled_out(deployment(&task), 1, 1, 0),
-                "Progressing",
-                "False",
-                reason,
-                "late",
-            );
-            said(&task, Finding::Applied(&deployment))
-        };
-        assert_eq!(
-            late("ProgressDeadlineExceeded"),
-            "Failed Stalled ProgressDeadlineExceeded"
-        );
-        assert_eq!(late("DeploymentPaused"), "Pending Reconciling Progressing");
-    }
-
-    #[test]
-    fn a_deployment_that_made_it_after_all_has_not_failed() {
-        let task = task("web").build();
-        let deployment = with_condition(
-            rolled_out(deployment(&task), 1, 1, 1),
-            "Progressing",
-            "False",
-            "ProgressDeadlineExceeded",
-            "late",
-        );
-        assert_eq!(
-            said(&task, Finding::Applied(&deployment)),
-            "Succeeded Ready Available"
         );
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+mod anew;
 mod at_rest;
 mod drift;
 mod undecodable;

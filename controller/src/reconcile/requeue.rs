@@ -1,0 +1,55 @@
+//! When to look at a Task again if nothing is heard of it. Pure.
+
+use std::time::Duration;
+
+use task_api_v1::TaskPhase;
+
+/// How soon a Task that failed is looked at again.
+const FAILED_FIRST: Duration = Duration::from_secs(5);
+
+/// How long it takes at the most until a Task that failed is looked at again.
+const FAILED_LAST: Duration = Duration::from_secs(300);
+
+/// The wait for a Task in this phase, where it has failed for so long.
+///
+/// Watches are what drives a Task; this is the net below, and costs no request where there is nothing to do. A Task that failed is
+/// looked at after 5 s, and then each time after as long as it has failed for, so that each wait is twice the last, up to 5 minutes.
+pub fn look_again_after(phase: TaskPhase, failed_for: Duration) -> Duration {
+    match phase {
+        TaskPhase::Pending => Duration::from_secs(10),
+        TaskPhase::Running => Duration::from_secs(30),
+        TaskPhase::Succeeded => Duration::from_secs(60),
+        TaskPhase::Failed => failed_for.clamp(FAILED_FIRST, FAILED_LAST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_is_that_of_the_phase() {
+        for (phase, seconds) in [
+            (TaskPhase::Pending, 10),
+            (TaskPhase::Running, 30),
+            (TaskPhase::Succeeded, 60),
+            (TaskPhase::Failed, 5),
+        ] {
+            let wait = look_again_after(phase, Duration::ZERO);
+            assert_eq!(wait.as_secs(), seconds, "{phase:?}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_failed_is_looked_at_half_as_often_each_time() {
+        let mut failed_for = Duration::ZERO;
+        let waits: Vec<_> = (0..9)
+            .map(|_| {
+                let wait = look_again_after(TaskPhase::Failed, failed_for);
+                failed_for += wait;
+                wait.as_secs()
+            })
+            .collect();
+        assert_eq!(waits, [5, 5, 10, 20, 40, 80, 160, 300, 300]);
+    }
+}
