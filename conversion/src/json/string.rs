@@ -69,7 +69,7 @@ fn has_escape(raw: &str) -> bool {
 
 /// `text` as a JSON string, quotes included.
 pub fn encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8 + 2);
+    let mut out = String::with_capacity(text.len() + text.len() / 4 + 2);
     encode_into(&mut out, text);
     out
 }

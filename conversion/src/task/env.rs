@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::json::{Malformed, Node, Object, Scanner, decode};
+use crate::json::{Key, Malformed, Node, Object, Scanner, decode};
 use crate::lens::{Crossed, Lens, Unexpected, Way};
 
 /// The map has no order, so the rest of a list that is not in the order of its names is that order. An entry that is more than a
@@ -181,18 +181,16 @@ fn up<'a>(list: &Node<'_>) -> Result<Crossed<'a>, Unexpected> {
 
 /// One variable of the map.
 struct Variable<'n> {
-    name: Cow<'n, str>,
-    raw_name: &'n str,
-    value: Cow<'n, str>,
+    key: Key<'n>,
+    value: &'n str,
     /// Where the known order names it for the last time.
     last: Option<usize>,
 }
 
 fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unexpected> {
-    let members = map
-        .members()
-        .ok_or_else(|| Unexpected::at_top("an object", map))?;
-    let mut variables = by_name(&members);
+    let text = map.text();
+    let mut variables =
+        by_name(&text).map_err(|_: Malformed| Unexpected::at_top("an object", map))?;
     let order = kept.and_then(Node::items).unwrap_or_default();
     let order: Vec<&str> = order.iter().filter_map(Node::unopened).collect();
     let named: Vec<Option<usize>> = order
@@ -200,7 +198,7 @@ fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unex
         .map(|kept| {
             let name = name_of(kept)?;
             variables
-                .binary_search_by(|variable| variable.name.cmp(&name))
+                .binary_search_by(|variable| variable.key.name().cmp(&name))
                 .ok()
         })
         .collect();
@@ -211,7 +209,7 @@ fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unex
     }
 
     // Each entry names its members, and nearly always the variables are the same as before.
-    let mut list = String::with_capacity(map.text().len() + variables.len() * ENTRY.len() + 2);
+    let mut list = String::with_capacity(text.len() + variables.len() * ENTRY.len() + 2);
     list.push('[');
     for (index, (kept, variable)) in order.iter().zip(&named).enumerate() {
         let Some(variable) = variable.map(|variable| &variables[variable]) else {
@@ -226,7 +224,7 @@ fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unex
             Some(_) => {
                 push_comma(&mut list);
                 let mut edited = Object::parse(kept).unwrap_or_default();
-                edited.set("value", Node::from(variable.value.as_ref()));
+                edited.set("value", Node::from(variable.value));
                 Node::Object(edited).write(&mut list);
             }
             // A name alone stands for the entry that counts.
@@ -242,24 +240,24 @@ fn down<'a>(map: &Node<'_>, kept: Option<&Node<'_>>) -> Result<Crossed<'a>, Unex
 }
 
 /// The variables in the order of their names, which is how the API server writes them.
-fn by_name<'n>(members: &'n Object<'_>) -> Vec<Variable<'n>> {
-    let mut variables: Vec<_> = members
-        .members()
-        .iter()
-        .map(|member| Variable {
-            name: member.key.name(),
-            raw_name: member.key.raw(),
-            value: member.value.text(),
+fn by_name(map: &str) -> Result<Vec<Variable<'_>>, Malformed> {
+    let mut variables = Vec::with_capacity(16);
+    Scanner::new(map).object(|scanner, key| {
+        let value = scanner.value()?;
+        variables.push(Variable {
+            key,
+            value,
             last: None,
-        })
-        .collect();
-    if !variables.is_sorted_by(|a, b| a.name < b.name) {
+        });
+        Ok::<_, Malformed>(())
+    })?;
+    if !variables.is_sorted_by(|a, b| a.key.name() < b.key.name()) {
         // The last of equal names counts: it comes first here, and the first is what stays.
         variables.reverse();
-        variables.sort_by(|a, b| a.name.cmp(&b.name));
-        variables.dedup_by(|later, first| later.name == first.name);
+        variables.sort_by(|a, b| a.key.name().cmp(&b.key.name()));
+        variables.dedup_by(|later, first| later.key.name() == first.key.name());
     }
-    variables
+    Ok(variables)
 }
 
 /// The name that a kept entry is of: it stands alone, or in the entry.
@@ -276,9 +274,9 @@ fn name_of(kept: &str) -> Option<Cow<'_, str>> {
 fn push_entry(list: &mut String, variable: &Variable<'_>) {
     push_comma(list);
     list.push_str("{\"name\":");
-    push_quoted(list, variable.raw_name);
+    push_quoted(list, variable.key.raw());
     list.push_str(",\"value\":");
-    list.push_str(&variable.value);
+    list.push_str(variable.value);
     list.push('}');
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{MAX_DEPTH, Node, Scanner, decode, encode, is_canonical, same_value};
+use crate::json::{MAX_DEPTH, Malformed, Node, Scanner, decode, encode, is_canonical, same_value};
 use crate::lens::{Crossed, Lens, Unexpected, Way};
 use crate::rest::Rest;
 
@@ -38,35 +38,38 @@ impl Lens for Parameters {
             Some(source) if !source.is_null() => source,
             nothing => return Ok(Crossed::whole(nothing.cloned())),
         };
-        let members = source
-            .members()
-            .ok_or_else(|| Unexpected::at_top("an object", source))?;
+        if source.kind() != "object" {
+            return Err(Unexpected::at_top("an object", source));
+        }
+        let text = source.text();
         let kept = kept
             .and_then(|kept| Rest::parse(&kept.text()).ok())
             .unwrap_or_default();
-        // What is shown is seldom longer than by two quotes for each member.
-        let room = source.text().len() + members.members().len() * 2 + 2;
-        let mut shown = String::with_capacity(room);
-        shown.push('{');
+        // What is shown is seldom much longer: by two quotes for a value that is no string.
+        let mut shown = String::with_capacity(text.len() + text.len() / 8);
         let mut lost = Rest::default();
-        for member in members.members() {
-            let name = member.key.name();
-            let kept = kept.entries.get(name.as_ref()).map(String::as_str);
-            let (value, remember) = match way {
-                Way::Down => down(&member.value, kept),
-                Way::Up => up(&member.value, kept),
-            };
-            // Of a name that is written twice the last one counts.
-            match remember {
-                Some(text) => lost.entries.insert(name.into_owned(), text),
-                None => lost.entries.remove(name.as_ref()),
-            };
-            shown.push_str(if shown.len() > 1 { ",\"" } else { "\"" });
-            shown.push_str(member.key.raw());
-            shown.push_str("\":");
-            shown.push_str(&value);
-        }
-        shown.push('}');
+        Scanner::new(&text)
+            .object(|scanner, key| {
+                let value = scanner.value()?;
+                let name = key.name();
+                let kept = kept.entries.get(name.as_ref()).map(String::as_str);
+                let (value, remember) = match way {
+                    Way::Down => down(value, kept),
+                    Way::Up => up(value, kept),
+                };
+                // Of a name that is written twice the last one counts.
+                match remember {
+                    Some(text) => lost.entries.insert(name.into_owned(), text),
+                    None => lost.entries.remove(name.as_ref()),
+                };
+                shown.push_str(if shown.is_empty() { "{\"" } else { ",\"" });
+                shown.push_str(key.raw());
+                shown.push_str("\":");
+                shown.push_str(&value);
+                Ok(())
+            })
+            .map_err(|_: Malformed| Unexpected::at_top("an object", source))?;
+        shown.push_str(if shown.is_empty() { "{}" } else { "}" });
         Ok(Crossed {
             value: Some(Node::from(shown)),
             rest: (!lost.entries.is_empty()).then(|| lost.to_json()),
@@ -75,29 +78,32 @@ impl Lens for Parameters {
 }
 
 /// What is shown of a value, and its kind if that is to be remembered. `kept` is the text that it had at the spoke, in quotes.
-fn down<'n>(value: &'n Node<'_>, kept: Option<&'n str>) -> (Cow<'n, str>, Option<String>) {
-    let text = value.text();
-    if value.kind() == "string" {
-        return (text, None);
+fn down<'n>(value: &'n str, kept: Option<&'n str>) -> (Cow<'n, str>, Option<String>) {
+    let kind = Node::from(value).kind();
+    if kind == "string" {
+        return (Cow::Borrowed(value), None);
     }
-    let chosen = kept.filter(|kept| {
+    let shows_the_value = |kept: &&str| {
         let kept = Node::from(*kept);
         kept.string()
-            .is_some_and(|kept| same_value(&decode(kept), &text))
-    });
-    if let Some(chosen) = chosen {
-        return (Cow::Borrowed(chosen), Some(encode(value.kind())));
+            .is_some_and(|kept| same_value(&decode(kept), value))
+    };
+    if let Some(chosen) = kept.filter(shows_the_value) {
+        return (Cow::Borrowed(chosen), Some(encode(kind)));
     }
-    let writing = if is_canonical(&text) { "" } else { AS_WRITTEN };
-    let kind = ["\"", value.kind(), writing, "\""].concat();
-    (Cow::Owned(encode(&text)), Some(kind))
+    let writing = if is_canonical(value) { "" } else { AS_WRITTEN };
+    let kind = ["\"", kind, writing, "\""].concat();
+    (Cow::Owned(encode(value)), Some(kind))
 }
 
 /// The value of what is shown, and its text if that is to be remembered. `kept` is the kind that it had at the hub, in quotes.
-fn up<'n>(shown: &'n Node<'_>, kept: Option<&str>) -> (Cow<'n, str>, Option<String>) {
+fn up<'n>(shown: &'n str, kept: Option<&str>) -> (Cow<'n, str>, Option<String>) {
     let kind = kept.and_then(|kept| kept.strip_prefix('"')?.strip_suffix('"'));
-    let (Some(raw), Some(kind)) = (shown.string(), kind) else {
-        return (shown.text(), None);
+    let raw = shown
+        .strip_prefix('"')
+        .and_then(|shown| shown.strip_suffix('"'));
+    let (Some(raw), Some(kind)) = (raw, kind) else {
+        return (Cow::Borrowed(shown), None);
     };
     let (kind, as_written) = match kind.strip_suffix(AS_WRITTEN) {
         Some(kind) => (kind, true),
@@ -105,11 +111,10 @@ fn up<'n>(shown: &'n Node<'_>, kept: Option<&str>) -> (Cow<'n, str>, Option<Stri
     };
     let text = decode(raw);
     if !is_json_of_kind(&text, kind) {
-        return (shown.text(), None);
+        return (Cow::Borrowed(shown), None);
     }
     let remember = !as_written && !is_canonical(&text);
-    let remember = remember.then(|| shown.text().into_owned());
-    (text, remember)
+    (text, remember.then(|| shown.to_owned()))
 }
 
 /// Whether `text` is a JSON value of this kind, and nothing around it. A string is shown as it is and so never told by its kind.
