@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use clap::{Parser, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
 
 use crate::certificates;
 
@@ -27,6 +27,11 @@ pub struct Args {
     /// The address at which /metrics answers.
     #[arg(long, default_value = "0.0.0.0:8080")]
     pub metrics_bind: SocketAddr,
+
+    /// Whether passes are counted for each Task, with its namespace and name. In a cluster of many thousands of Tasks that is more than a
+    /// Prometheus should be given.
+    #[arg(long, default_value_t = true, action = ArgAction::Set)]
+    pub metrics_per_task: bool,
 
     /// The form of the log lines; what is logged is said by RUST_LOG (default: info).
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
@@ -74,6 +79,15 @@ mod tests {
         };
         assert_eq!(namespace(""), None);
         assert_eq!(namespace("shop").as_deref(), Some("shop"));
+    }
+
+    #[test]
+    fn passes_are_counted_for_each_task_unless_that_is_not_wanted() {
+        let per_task = |args: &[&str]| {
+            Args::parse_from([&["task-controller"], args].concat()).metrics_per_task
+        };
+        assert!(per_task(&[]));
+        assert!(!per_task(&["--metrics-per-task=false"]));
     }
 
     #[test]

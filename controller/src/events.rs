@@ -3,7 +3,9 @@
 //! A pass leaves a note here and goes on: it neither waits for the API server nor fails with it. An Event that cannot be published is
 //! lost, as is one for which there is no room; the status says the same.
 
-use futures::{StreamExt, stream};
+use std::pin::pin;
+
+use futures::{FutureExt, StreamExt, stream};
 use k8s_openapi::{api::core::v1::ObjectReference, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
     Client, Resource,
@@ -72,18 +74,26 @@ impl Events {
 }
 
 impl Notes {
-    /// Publishes what is noted until nobody is left who could note anything, and all is published.
-    pub async fn publish(mut self, client: Client) {
+    /// Publishes what is noted until `end`, and what is noted by then.
+    pub async fn publish(mut self, client: Client, end: impl Future<Output = ()>) {
+        let mut end = pin!(end.fuse());
         // With the name of the host, which in a pod is the pod's.
         let reporter = Reporter::from(FIELD_MANAGER);
         let new_recorder = || Recorder::new(client.clone(), reporter.clone());
-        let notes = stream::poll_fn(|context| self.0.poll_recv(context)).enumerate();
-        let recorded = notes.scan(new_recorder(), |recorder, (index, noted)| {
-            if index % REMEMBERED == 0 {
-                *recorder = new_recorder();
+        let notes = stream::poll_fn(|context| {
+            if end.as_mut().poll(context).is_ready() {
+                self.0.close();
             }
-            std::future::ready(Some((recorder.clone(), noted)))
+            self.0.poll_recv(context)
         });
+        let recorded = notes
+            .enumerate()
+            .scan(new_recorder(), |recorder, (index, noted)| {
+                if index % REMEMBERED == 0 {
+                    *recorder = new_recorder();
+                }
+                std::future::ready(Some((recorder.clone(), noted)))
+            });
         recorded
             .for_each_concurrent(CONCURRENCY, |(recorder, (task, note))| async move {
                 let event = note.into();

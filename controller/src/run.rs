@@ -11,7 +11,7 @@ use axum::{
     Router,
     http::{HeaderValue, header::USER_AGENT},
 };
-use futures::{FutureExt, Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{
@@ -21,6 +21,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Config, Resource,
+    client::ClientBuilder,
     runtime::{
         Controller, WatchStreamExt,
         controller::{self, Action},
@@ -31,15 +32,19 @@ use kube::{
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
-    sync::watch,
+    sync::{oneshot, watch},
 };
 
 use crate::{
     args::Args,
     cache, certificates, events,
     health::{self, Readiness},
-    metrics::{self, Metrics},
-    reconcile::{self, Context, build::labels, observe::Caches},
+    metrics::{self, Metrics, Passes, Requests},
+    reconcile::{
+        self, Context,
+        build::labels,
+        observe::{self, Caches},
+    },
     retry::Retries,
     triggers,
     watched::Watched,
@@ -84,8 +89,8 @@ pub enum Error {
 pub async fn run(args: Args) -> Result<(), Error> {
     args.certificates.check()?;
     let stop = stop_signal()?;
-    let client = client().await?;
-    let metrics = Arc::new(Metrics::default());
+    let metrics = Arc::new(Metrics::new(args.metrics_per_task));
+    let client = client(metrics.requests()).await?;
     let readiness = Readiness::default();
     serve(
         "metrics",
@@ -126,7 +131,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         cache::watch(api::<Deployment>(&client, namespace), managed, |_| {});
     let store = tasks.store();
     let (events, notes) = events::channel();
-    let published = tokio::spawn(notes.publish(client.clone()));
+    let (passes_ended, end) = oneshot::channel::<()>();
+    let published = tokio::spawn(notes.publish(client.clone(), end.map(drop)));
     let context = Arc::new(Shared {
         metrics,
         reconcile: Context {
@@ -150,7 +156,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let deleted = Arc::clone(&context);
     let task_events = task_events.inspect(move |event| {
         if let Event::Delete(task) = event {
-            deleted.reconcile.retries.forget(&task.into());
+            deleted.forget(&task.into());
         }
     });
     tracing::info!(
@@ -158,13 +164,30 @@ pub async fn run(args: Args) -> Result<(), Error> {
         namespace = namespace.unwrap_or("all"),
         "started"
     );
+    let task_events =
+        changed(task_events).predicate_filter(triggers::what_a_pass_depends_on, Default::default());
+    let numbers = context.metrics.passes().clone();
     let passes = Controller::for_stream(
-        changed(task_events).predicate_filter(triggers::what_a_pass_depends_on, Default::default()),
+        counted(task_events, numbers.clone(), |task| {
+            Some(ObjectRef::from_obj(task))
+        }),
         store,
     )
-    .owns_stream(changed(config_map_events))
-    .owns_stream(changed(service_events))
-    .owns_stream(changed(deployment_events))
+    .owns_stream(counted(
+        changed(config_map_events),
+        numbers.clone(),
+        observe::task_of,
+    ))
+    .owns_stream(counted(
+        changed(service_events),
+        numbers.clone(),
+        observe::task_of,
+    ))
+    .owns_stream(counted(
+        changed(deployment_events),
+        numbers.clone(),
+        observe::task_of,
+    ))
     .with_config(controller::Config::default().concurrency(args.concurrency))
     .graceful_shutdown_on(stopped(stop.clone()))
     .run(pass, retry, Arc::clone(&context))
@@ -176,7 +199,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         () = passes => {}
         () = stopped_before_any_pass(&context, stop) => {}
     }
-    drop(context);
+    drop(passes_ended);
     // Nobody is kept waiting for the last Events by an API server that does not answer.
     let _ = tokio::time::timeout(LAST_EVENTS, published).await;
     tracing::info!("stopped");
@@ -189,6 +212,14 @@ struct Shared {
     metrics: Arc<Metrics>,
 }
 
+impl Shared {
+    /// Forgets what is kept of a Task that is gone.
+    fn forget(&self, task: &ObjectRef<Watched>) {
+        self.reconcile.retries.forget(task);
+        self.metrics.passes().forget(task);
+    }
+}
+
 /// One pass, with what is seen of it from outside. The span that `kube` opens around it names the Task.
 async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reconcile::Error> {
     if let Watched(Err(undecodable)) = &*watched {
@@ -197,19 +228,24 @@ async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reco
     }
     // A child that is merely not listed yet must not be taken for one that is missing.
     shared.reconcile.caches.synced().await;
+    let key = ObjectRef::from_obj(&*watched);
+    let passes = shared.metrics.passes();
+    passes.begun(&key);
     let start = Instant::now();
-    match reconcile::reconcile(&watched, &shared.reconcile).await {
-        Ok(outcome) => {
-            shared
-                .metrics
-                .pass_succeeded(outcome.phase, start.elapsed());
-            Ok(outcome.action)
+    let ended = reconcile::reconcile(&watched, &shared.reconcile).await;
+    match &ended {
+        Ok(outcome) if outcome.phase.is_some() => {
+            passes.ended(&key, outcome.phase, start.elapsed());
         }
-        Err(error) => {
-            shared.metrics.pass_failed(start.elapsed());
-            Err(error)
-        }
+        // There was nothing to be said of it.
+        Ok(_) => {}
+        Err(_) => passes.ended(&key, None, start.elapsed()),
     }
+    if shared.reconcile.caches.tasks.get(&key).is_none() {
+        // It went during the pass, so the numbers of that are too late.
+        passes.forget(&key);
+    }
+    ended.map(|outcome| outcome.action)
 }
 
 fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
@@ -222,13 +258,14 @@ fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -
     Action::requeue(wait)
 }
 
-/// Forgets the failures of a Task that was to be repeated and is no longer there: one that was deleted during a pass, or
+/// Forgets a Task that was to have a pass and is no longer there: one that was deleted during a pass, or
 /// while the watch was interrupted.
 fn forget_if_gone<T, E, Q>(shared: &Shared, ended: Result<T, controller::Error<E, Q>>) {
     if let Err(controller::Error::ObjectNotFound(gone)) = ended {
         let mut key = ObjectRef::new(&gone.name);
         key.namespace = gone.namespace;
-        shared.reconcile.retries.forget(&key);
+        shared.metrics.passes().begun(&key);
+        shared.forget(&key);
     }
 }
 
@@ -237,6 +274,19 @@ fn changed<K>(
     events: impl Stream<Item = Event<K>> + Send,
 ) -> impl Stream<Item = Result<K, watcher::Error>> + Send {
     events.map(Ok).touched_objects()
+}
+
+/// Counts the Tasks that wait for a pass for what happened to these objects.
+fn counted<K>(
+    changed: impl Stream<Item = Result<K, watcher::Error>> + Send,
+    passes: Passes,
+    task: impl Fn(&K) -> Option<ObjectRef<Watched>> + Send,
+) -> impl Stream<Item = Result<K, watcher::Error>> + Send {
+    changed.inspect_ok(move |object| {
+        if let Some(task) = task(object) {
+            passes.wanted(task);
+        }
+    })
 }
 
 async fn tell_when_ready(shared: Arc<Shared>, readiness: Readiness, stop: watch::Receiver<bool>) {
@@ -258,13 +308,14 @@ async fn stopped_before_any_pass(shared: &Shared, stop: watch::Receiver<bool>) {
     }
 }
 
-async fn client() -> Result<Client, Error> {
+async fn client(requests: &Requests) -> Result<Client, Error> {
     let mut config = Config::infer().await.map_err(Error::Config)?;
     // So that an administrator finds the controller's requests in the audit log.
     config
         .headers
         .push((USER_AGENT, HeaderValue::from_static(AGENT)));
-    Client::try_from(config).map_err(Error::Client)
+    let client = ClientBuilder::try_from(config).map_err(Error::Client)?;
+    Ok(client.with_layer(requests).build())
 }
 
 fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>

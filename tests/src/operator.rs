@@ -1,11 +1,14 @@
 //! A control plane with task-conversion and task-controller running in it.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use control_plane::{Component, ControlPlane, Options, process};
 use local_operator::{BuildError, Program, ProgramError, RegistrationError, Webhook, WebhookError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 /// Why the operator could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +125,25 @@ impl Operator {
             .unwrap_or_else(PoisonError::into_inner);
         // A restart kills what runs.
         Ok(controller.process_mut().restart()?)
+    }
+
+    /// What the controller counts, in the text form of metrics.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn metrics(&self) -> io::Result<String> {
+        let address = self
+            .controller
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .metrics();
+        let address = address.ok_or(io::ErrorKind::NotConnected)?;
+        let mut connection = TcpStream::connect(address).await?;
+        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        connection.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await?;
+        Ok(answer)
     }
 
     /// The last lines that both programs logged.

@@ -116,6 +116,14 @@ impl<K: Resource> Child<K> {
     }
 }
 
+/// The Task that controls an object, if one does.
+pub fn task_of(object: &impl Resource) -> Option<ObjectRef<Watched>> {
+    let owner = controller(object).filter(|owner| is_task(owner))?;
+    let mut task = ObjectRef::new(&owner.name);
+    task.namespace = object.meta().namespace.clone();
+    Some(task)
+}
+
 fn controller(object: &impl Resource) -> Option<&OwnerReference> {
     object
         .owner_references()
@@ -124,8 +132,11 @@ fn controller(object: &impl Resource) -> Option<&OwnerReference> {
 }
 
 fn is_namesake(owner: &OwnerReference, task: &ObjectMeta) -> bool {
-    let group = owner.api_version.split('/').next();
-    owner.kind == KIND && group == Some(GROUP) && Some(&owner.name) == task.name.as_ref()
+    is_task(owner) && Some(&owner.name) == task.name.as_ref()
+}
+
+fn is_task(owner: &OwnerReference) -> bool {
+    owner.kind == KIND && owner.api_version.split('/').next() == Some(GROUP)
 }
 
 #[cfg(test)]

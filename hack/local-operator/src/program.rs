@@ -36,6 +36,7 @@ pub struct Program {
     process: Process,
     executable: PathBuf,
     listens: SocketAddr,
+    metrics: Option<SocketAddr>,
     _ports: Vec<Port>,
 }
 
@@ -55,7 +56,7 @@ impl Program {
             certificates.into(),
         ];
         let program = program(CONVERSION, executables, args, Vec::new());
-        Self::start(program, logs, listens, vec![port])
+        Self::start(program, logs, listens, None, vec![port])
     }
 
     /// Starts task-controller from the folder `executables`, as whom `kubeconfig` says, logging into the folder `logs`.
@@ -73,13 +74,15 @@ impl Program {
         ];
         let env = vec![("KUBECONFIG".into(), kubeconfig.into())];
         let program = program(CONTROLLER, executables, args, env);
-        Self::start(program, logs, listens, vec![health, metrics])
+        let numbers = Some(metrics.address());
+        Self::start(program, logs, listens, numbers, vec![health, metrics])
     }
 
     fn start(
         program: process::Program,
         logs: &Path,
         listens: SocketAddr,
+        metrics: Option<SocketAddr>,
         ports: Vec<Port>,
     ) -> Result<Self, Error> {
         let executable = program.path.clone();
@@ -87,6 +90,7 @@ impl Program {
             process: Process::start(program, logs)?,
             executable,
             listens,
+            metrics,
             _ports: ports,
         })
     }
@@ -111,6 +115,12 @@ impl Program {
     #[must_use]
     pub fn listens(&self) -> SocketAddr {
         self.listens
+    }
+
+    /// Where its metrics are to be had over plain HTTP; of task-conversion they are not.
+    #[must_use]
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
     }
 }
 

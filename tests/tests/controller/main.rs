@@ -3,7 +3,12 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod cost;
+mod foreign;
+mod injected;
 mod lifetime;
+mod numbers;
+mod refused;
+mod unready;
 
 use std::path::Path;
 
@@ -58,4 +63,21 @@ fn succeeded(task: &Value) -> bool {
 
 fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap()
+}
+
+/// The type, the reason and the message of the condition that is true of `Ready`, `Reconciling` and `Stalled`.
+fn standing(task: &Value) -> (&str, &str, &str) {
+    let conditions = task["status"]["conditions"].as_array();
+    let is_standing = |condition: &&Value| {
+        let types = ["Ready", "Reconciling", "Stalled"];
+        condition["status"] == "True" && types.iter().any(|type_| condition["type"] == *type_)
+    };
+    conditions
+        .into_iter()
+        .flatten()
+        .find(is_standing)
+        .map_or(("", "", ""), |condition| {
+            let field = |name: &str| condition[name].as_str().unwrap_or_default();
+            (field("type"), field("reason"), field("message"))
+        })
 }

@@ -1,6 +1,6 @@
 //! The numbers at `/metrics`, in the OpenMetrics text format.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use axum::{
     Router,
@@ -10,77 +10,71 @@ use axum::{
 };
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
-use task_api_v1::TaskPhase;
+
+pub use passes::Passes;
+pub use requests::Requests;
 
 use crate::certificates;
+
+mod passes;
+mod requests;
 
 /// The media type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The upper bounds of the buckets of `task_reconcile_duration_seconds`.
-const DURATION_BUCKETS: [f64; 6] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0];
-
 /// What the controller counts.
 pub struct Metrics {
     registry: Registry,
-    passes: Family<PassLabels, Counter>,
-    durations: Histogram,
+    passes: Passes,
+    requests: Requests,
     undecodable: Counter,
     certificates: certificates::Metrics,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PassLabels {
-    phase: String,
-    result: &'static str,
+struct Build {
+    version: &'static str,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// All at nought. `per_task`: passes are counted for each Task.
+    #[must_use]
+    pub fn new(per_task: bool) -> Self {
         let mut registry = Registry::default();
-        let passes = Family::default();
-        let durations = Histogram::new(DURATION_BUCKETS);
-        let undecodable = Counter::default();
         // The encoder appends `_total` to the names of counters.
-        registry.register(
-            "task_reconcile",
-            "Passes over a Task, by the phase they left it in and by result: ok or error",
-            passes.clone(),
-        );
-        registry.register(
-            "task_reconcile_duration_seconds",
-            "How long a pass over a Task took",
-            durations.clone(),
-        );
+        let passes = Passes::registered(&mut registry, per_task);
+        let requests = Requests::registered(&mut registry);
+        let undecodable = Counter::default();
         registry.register(
             "task_undecodable",
             "Tasks seen that could not be decoded and were skipped",
             undecodable.clone(),
         );
         let certificates = certificates::Metrics::registered(&mut registry);
+        let build = Family::<Build, Gauge>::default();
+        let version = env!("CARGO_PKG_VERSION");
+        build.get_or_create(&Build { version }).set(1);
+        registry.register("task_controller_build_info", "The version that runs", build);
         Self {
             registry,
             passes,
-            durations,
+            requests,
             undecodable,
             certificates,
         }
     }
-}
 
-impl Metrics {
-    /// Counts a pass that ended well, and the phase that it left the Task in, if it told one.
-    pub fn pass_succeeded(&self, phase: Option<TaskPhase>, took: Duration) {
-        let phase = phase.map(|phase| format!("{phase:?}"));
-        self.pass(phase.unwrap_or_default(), "ok", took);
+    /// The numbers of the passes.
+    pub fn passes(&self) -> &Passes {
+        &self.passes
     }
 
-    /// Counts a pass that failed.
-    pub fn pass_failed(&self, took: Duration) {
-        self.pass(String::new(), "error", took);
+    /// The numbers of the requests to the API server.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     /// Counts a Task that could not be decoded.
@@ -91,13 +85,6 @@ impl Metrics {
     /// The numbers of the webhooks' certificates.
     pub fn certificates(&self) -> certificates::Metrics {
         self.certificates.clone()
-    }
-
-    fn pass(&self, phase: String, result: &'static str, took: Duration) {
-        self.passes
-            .get_or_create(&PassLabels { phase, result })
-            .inc();
-        self.durations.observe(took.as_secs_f64());
     }
 
     /// All numbers as text.
@@ -129,18 +116,14 @@ mod tests {
 
     #[test]
     fn the_names_are_those_that_are_documented() {
-        let metrics = Metrics::default();
-        metrics.pass_succeeded(Some(TaskPhase::Succeeded), Duration::from_millis(300));
-        metrics.pass_failed(Duration::from_secs(11));
+        let metrics = Metrics::new(true);
         metrics.undecodable();
         let text = metrics.encode().unwrap();
+        let version = env!("CARGO_PKG_VERSION");
         for line in [
-            "task_reconcile_total{phase=\"Succeeded\",result=\"ok\"} 1",
-            "task_reconcile_total{phase=\"\",result=\"error\"} 1",
-            "task_reconcile_duration_seconds_bucket{le=\"0.5\"} 1",
-            "task_reconcile_duration_seconds_bucket{le=\"10.0\"} 1",
-            "task_reconcile_duration_seconds_count 2",
             "task_undecodable_total 1",
+            "task_reconcile_queue_depth 0",
+            &format!("task_controller_build_info{{version=\"{version}\"}} 1"),
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
