@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{cluster, completion, convert, version};
+use crate::{cluster, completion, convert, migrate, version};
 
 /// See how Tasks are, and bring a cluster and its manifests from v1alpha1 to v1.
 ///
@@ -28,6 +28,7 @@ pub struct Args {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
     Convert(convert::Args),
+    Migrate(migrate::Args),
     Version(version::Args),
     Completion(completion::Args),
     #[command(name = "__complete", hide = true, disable_help_flag = true)]

@@ -6,6 +6,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+/// Says something on the standard error.
+pub fn say(text: &str) {
+    eprintln!("{text}");
+}
+
 /// Between two plain lines.
 const EVERY: Duration = Duration::from_secs(5);
 
@@ -56,9 +61,9 @@ impl Progress {
         }
     }
 
-    /// Says something without disturbing the bar.
-    pub fn say(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+    /// Tells that it is still at it.
+    pub fn tick(&self) {
+        self.bar.tick();
     }
 
     fn line(&self) -> String {

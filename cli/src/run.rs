@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::args::{Args, Command};
 use crate::outcome::{ERROR, Outcome};
-use crate::{completion, convert, version};
+use crate::{completion, convert, migrate, version};
 
 /// Runs the command and gives the exit code. Errors are told on the standard error, each with what caused it.
 pub async fn main(args: Args) -> ExitCode {
@@ -22,6 +22,7 @@ async fn run(args: Args) -> Result<Outcome, Box<dyn Error>> {
     let cluster = args.cluster;
     match args.command {
         Command::Convert(args) => Ok(convert::run(&args)?),
+        Command::Migrate(args) => Ok(migrate::run(&cluster, &args).await?),
         Command::Version(args) => Ok(version::run(&cluster, &args).await?),
         Command::Completion(args) => Ok(completion::run(&args)?),
         Command::Complete(words) => Ok(completion::complete(&words)?),

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitStatus,
     time::Duration,
@@ -124,6 +125,7 @@ impl ControlPlane {
             api_server: api_server.address(),
             workloads: options.workloads,
             api_server_args: &options.api_server_args,
+            controller_manager_args: &options.controller_manager_args,
         };
         let programs: Vec<_> = Component::API
             .into_iter()
@@ -164,6 +166,12 @@ impl ControlPlane {
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.credentials.admin
+    }
+
+    /// Where etcd answers, in plain HTTP, whoever asks: what is stored, as it is stored.
+    #[must_use]
+    pub fn etcd(&self) -> SocketAddr {
+        self.etcd.address()
     }
 
     /// A new client of a cluster administrator.

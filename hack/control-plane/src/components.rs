@@ -64,6 +64,7 @@ pub(crate) struct Layout<'a> {
     pub api_server: SocketAddr,
     pub workloads: bool,
     pub api_server_args: &'a [String],
+    pub controller_manager_args: &'a [String],
 }
 
 impl Layout<'_> {
@@ -145,7 +146,10 @@ impl Layout<'_> {
             // mark all Pods as not ready, and kwok, unlike a kubelet, never as ready again.
             .flag("--node-monitor-grace-period", "24h")
             .flag("--leader-elect", "false")
-            .flag("--secure-port", "0")
+            .flag("--secure-port", "0");
+        args.0
+            .extend(self.controller_manager_args.iter().map(OsString::from));
+        args
     }
 
     fn kwok<'a>(&self, args: &'a mut Args) -> &'a mut Args {

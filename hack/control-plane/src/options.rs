@@ -11,6 +11,8 @@ pub struct Options {
     pub workloads: bool,
     /// Further arguments of kube-apiserver, such as `--token-auth-file=…` or `--audit-policy-file=…`.
     pub api_server_args: Vec<String>,
+    /// Further arguments of kube-controller-manager, such as `--feature-gates=…`.
+    pub controller_manager_args: Vec<String>,
     /// Where its state goes; it must be empty or absent, and stays when the control plane ends. `None`: a temporary folder.
     pub state_dir: Option<PathBuf>,
 }
@@ -21,6 +23,7 @@ impl Default for Options {
         Self {
             workloads: true,
             api_server_args: Vec::new(),
+            controller_manager_args: Vec::new(),
             state_dir: None,
         }
     }

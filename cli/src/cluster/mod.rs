@@ -1,10 +1,15 @@
 //! Which cluster a command talks to, as whom, and in which namespace: the same flags as kubectl's.
 
+mod patience;
+mod tasks;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+pub use patience::{Patience, may_pass};
+pub use tasks::{Page, Tasks, full_name, is_newer, names};
 
 /// Why there is no client for a cluster.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +70,12 @@ pub struct Cluster {
 }
 
 impl Args {
+    /// Whether a namespace is named.
+    #[must_use]
+    pub fn names_namespace(&self) -> bool {
+        self.namespace.is_some()
+    }
+
     /// Makes a client. Nothing is asked of the cluster yet.
     ///
     /// # Errors
