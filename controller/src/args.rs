@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use clap::{ArgAction, Parser, ValueEnum};
 
-use crate::certificates;
+use crate::{certificates, shards};
 
 /// Reconciles Tasks: keeps a Deployment, a Service and a ConfigMap for each, and tells in its status how they are.
 ///
@@ -36,6 +36,10 @@ pub struct Args {
     /// The form of the log lines; what is logged is said by RUST_LOG (default: info).
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
+
+    /// How the replicas divide the Tasks between them.
+    #[command(flatten)]
+    pub replicas: shards::Args,
 
     /// The certificates of the webhooks.
     #[command(flatten)]

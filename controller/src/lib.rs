@@ -6,15 +6,18 @@
 //! | module | holds |
 //! |---|---|
 //! | [`run`] | the wiring: watches, queue, servers, shutdown |
+//! | [`pass`] | whether a pass is for this replica to make, and what is counted of it |
 //! | [`reconcile`] | one pass over one Task |
 //! | [`cache`] | what the API server holds, as far as the controller has heard |
 //! | [`watched`] | a Task as the watch gives it, also one that does not decode |
 //! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
+//! | [`shards`] | which replica looks after which Task |
 //! | [`work_queue`] | the bounded pool for calls to the outside |
 //! | [`operations`] | long-running operations at providers, which workloads wait for |
 //! | [`events`] | what people are told of a Task beside its status |
 //! | [`certificates`] | the certificates of the webhooks, where there is no cert-manager |
+//! | [`stop`] | when the process is asked to stop |
 //! | [`health`], [`metrics`], [`logging`] | what others see of the process |
 //! | [`names`] | the names that other systems know |
 
@@ -29,9 +32,12 @@ pub mod logging;
 pub mod metrics;
 pub mod names;
 pub mod operations;
+pub mod pass;
 pub mod reconcile;
 pub mod retry;
 pub mod run;
+pub mod shards;
+pub mod stop;
 pub mod triggers;
 pub mod watched;
 pub mod work_queue;

@@ -15,6 +15,12 @@ pub const RETRY_OPERATION: &str = "task.example.io/retry-operation";
 /// The prefix of the annotations that the controller looks at; it keeps no others in memory.
 pub const ANNOTATION_PREFIX: &str = "task.example.io/";
 
+/// Label on the Leases by which the replicas of the controller divide the Tasks between them: `shard` or `member`.
+pub const LEASE: &str = "task.example.io/lease";
+
+/// Annotation on such a Lease: into how many shards its holder divides the Tasks.
+pub const SHARDS: &str = "task.example.io/shards";
+
 /// The field manager under which the controller writes the certificates of the webhooks: it owns the `caBundle`s, and nothing else of the
 /// objects that hold them. Its Events bear the same name.
 pub const CERTIFICATES_FIELD_MANAGER: &str = "task-controller-certificates";

@@ -1,17 +1,12 @@
 //! The wiring of the process, from the top to the bottom.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
     http::{HeaderValue, header::USER_AGENT},
 };
-use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{
@@ -23,15 +18,13 @@ use kube::{
     Api, Client, Config, Resource,
     client::ClientBuilder,
     runtime::{
-        Controller, WatchStreamExt,
-        controller::{self, Action},
-        reflector::ObjectRef,
+        Controller, WatchStreamExt, controller,
+        reflector::{ObjectRef, Store},
         watcher::{self, Event},
     },
 };
 use tokio::{
     net::TcpListener,
-    signal::unix::{SignalKind, signal},
     sync::{oneshot, watch},
 };
 
@@ -40,18 +33,24 @@ use crate::{
     cache, certificates, events,
     health::{self, Readiness},
     metrics::{self, Metrics, Passes, Requests},
+    pass::{self, Shared},
     reconcile::{
-        self, Context,
+        Context,
         build::labels,
         observe::{self, Caches},
     },
     retry::Retries,
+    shards::{self, Shards},
+    stop::{self, stopped, stopped_for},
     triggers,
     watched::Watched,
 };
 
-/// How the controller names itself to the API server.
+/// How the controller names itself to the API server; which replica it is follows in parentheses.
 const AGENT: &str = concat!("task-controller/", env!("CARGO_PKG_VERSION"));
+
+/// How long passes and Leases may take to end. It takes that long only if the API server does not answer.
+const LAST_PASSES: Duration = Duration::from_secs(22);
 
 /// How long the Events that are not published yet may take when the controller stops.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
@@ -81,16 +80,18 @@ pub enum Error {
     Signals(#[source] io::Error),
 }
 
-/// Runs the controller until SIGTERM or SIGINT; then passes in flight finish, and it returns.
+/// Runs the controller until SIGTERM or SIGINT; then passes in flight finish, the Leases are given up, and it returns, before a kubelet
+/// would kill it after 30 s. A second signal ends the process at once.
 ///
 /// # Errors
 /// When it cannot start. Once it runs nothing makes it return: trouble with the API server is logged and
 /// tried again.
 pub async fn run(args: Args) -> Result<(), Error> {
     args.certificates.check()?;
-    let stop = stop_signal()?;
+    let stop = stop::signal().map_err(Error::Signals)?;
     let metrics = Arc::new(Metrics::new(args.metrics_per_task));
-    let client = client(metrics.requests()).await?;
+    let identity = shards::identity();
+    let client = client(&identity, metrics.requests()).await?;
     let readiness = Readiness::default();
     serve(
         "metrics",
@@ -133,32 +134,52 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let (events, notes) = events::channel();
     let (passes_ended, end) = oneshot::channel::<()>();
     let published = tokio::spawn(notes.publish(client.clone(), end.map(drop)));
-    let context = Arc::new(Shared {
-        metrics,
-        reconcile: Context {
-            client,
-            caches: Caches {
-                tasks,
-                config_maps,
-                services,
-                deployments,
-            },
-            retries: Retries::default(),
-            events,
-        },
+    let (replica, gained) = shards::Replica::new(identity, args.replicas.shards);
+    let shards = replica.shards();
+    let caches = Caches {
+        tasks,
+        config_maps,
+        services,
+        deployments,
+    };
+    let context = |shard| Context {
+        client: shards::fenced(client.clone(), Arc::clone(shards.get(shard))),
+        caches: caches.clone(),
+        retries: Retries::default(),
+        events: events.clone(),
+    };
+    let shared = Arc::new(Shared {
+        contexts: (0..shards.count()).map(context).collect(),
+        shards: shards.clone(),
+        caches: caches.clone(),
+        metrics: Arc::clone(&metrics),
     });
 
     tokio::spawn(tell_when_ready(
-        Arc::clone(&context),
+        caches.clone(),
         readiness.clone(),
         stop.clone(),
     ));
-    let deleted = Arc::clone(&context);
+    let deleted = Arc::clone(&shared);
     let task_events = task_events.inspect(move |event| {
         if let Event::Delete(task) = event {
             deleted.forget(&task.into());
         }
     });
+    let tasks_in = {
+        let (store, shards) = (store.clone(), shards.clone());
+        move |some: &BTreeSet<u32>| {
+            let tasks = some.iter().map(|&shard| tasks_of(&store, &shards, shard));
+            tasks.map(|tasks| tasks.len()).sum()
+        }
+    };
+    let elector = tokio::spawn(replica.run(
+        client,
+        args.replicas.clone(),
+        metrics.shards(),
+        tasks_in,
+        stop.clone(),
+    ));
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         namespace = namespace.unwrap_or("all"),
@@ -166,7 +187,12 @@ pub async fn run(args: Args) -> Result<(), Error> {
     );
     let task_events =
         changed(task_events).predicate_filter(triggers::what_a_pass_depends_on, Default::default());
-    let numbers = context.metrics.passes().clone();
+    let numbers = metrics.passes().clone();
+    let gained = {
+        let (store, numbers) = (store.clone(), numbers.clone());
+        let tasks = gained.flat_map(move |shard| stream::iter(tasks_of(&store, &shards, shard)));
+        tasks.inspect(move |task| numbers.wanted(task.clone()))
+    };
     let passes = Controller::for_stream(
         counted(task_events, numbers.clone(), |task| {
             Some(ObjectRef::from_obj(task))
@@ -188,16 +214,27 @@ pub async fn run(args: Args) -> Result<(), Error> {
         numbers.clone(),
         observe::task_of,
     ))
+    .reconcile_on(gained)
     .with_config(controller::Config::default().concurrency(args.concurrency))
     .graceful_shutdown_on(stopped(stop.clone()))
-    .run(pass, retry, Arc::clone(&context))
+    .run(pass::pass, pass::retry, Arc::clone(&shared))
     .for_each(|ended| {
-        forget_if_gone(&context, ended);
+        pass::forget_if_gone(&shared, ended);
         std::future::ready(())
     });
+    let work = async {
+        tokio::select! {
+            () = passes => {}
+            () = stopped_before_any_pass(&caches, stop.clone()) => {}
+        }
+        // An error says that it panicked: nothing is given up then, and all lapses.
+        let _ = elector.await;
+    };
     tokio::select! {
-        () = passes => {}
-        () = stopped_before_any_pass(&context, stop) => {}
+        () = work => {}
+        () = stopped_for(LAST_PASSES, stop.clone()) => {
+            tracing::warn!("something was still under way, and is broken off");
+        }
     }
     drop(passes_ended);
     // Nobody is kept waiting for the last Events by an API server that does not answer.
@@ -206,67 +243,11 @@ pub async fn run(args: Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the passes share.
-struct Shared {
-    reconcile: Context,
-    metrics: Arc<Metrics>,
-}
-
-impl Shared {
-    /// Forgets what is kept of a Task that is gone.
-    fn forget(&self, task: &ObjectRef<Watched>) {
-        self.reconcile.retries.forget(task);
-        self.metrics.passes().forget(task);
-    }
-}
-
-/// One pass, with what is seen of it from outside. The span that `kube` opens around it names the Task.
-async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reconcile::Error> {
-    if let Watched(Err(undecodable)) = &*watched {
-        shared.metrics.undecodable();
-        tracing::error!(error = %undecodable, "skipped a Task that cannot be decoded");
-    }
-    // A child that is merely not listed yet must not be taken for one that is missing.
-    shared.reconcile.caches.synced().await;
-    let key = ObjectRef::from_obj(&*watched);
-    let passes = shared.metrics.passes();
-    passes.begun(&key);
-    let start = Instant::now();
-    let ended = reconcile::reconcile(&watched, &shared.reconcile).await;
-    match &ended {
-        Ok(outcome) if outcome.phase.is_some() => {
-            passes.ended(&key, outcome.phase, start.elapsed());
-        }
-        // There was nothing to be said of it.
-        Ok(_) => {}
-        Err(_) => passes.ended(&key, None, start.elapsed()),
-    }
-    if shared.reconcile.caches.tasks.get(&key).is_none() {
-        // It went during the pass, so the numbers of that are too late.
-        passes.forget(&key);
-    }
-    ended.map(|outcome| outcome.action)
-}
-
-fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
-    let wait = reconcile::retry_after(&watched, &shared.reconcile);
-    tracing::warn!(
-        %error,
-        "the pass failed and is repeated in {:.1} s",
-        wait.as_secs_f64()
-    );
-    Action::requeue(wait)
-}
-
-/// Forgets a Task that was to have a pass and is no longer there: one that was deleted during a pass, or
-/// while the watch was interrupted.
-fn forget_if_gone<T, E, Q>(shared: &Shared, ended: Result<T, controller::Error<E, Q>>) {
-    if let Err(controller::Error::ObjectNotFound(gone)) = ended {
-        let mut key = ObjectRef::new(&gone.name);
-        key.namespace = gone.namespace;
-        shared.metrics.passes().begun(&key);
-        shared.forget(&key);
-    }
+/// The Tasks of a shard.
+fn tasks_of(store: &Store<Watched>, shards: &Shards, shard: u32) -> Vec<ObjectRef<Watched>> {
+    let tasks = store.state();
+    let keys = tasks.iter().map(|task| ObjectRef::from_obj(&**task));
+    keys.filter(|key| shards.of(key) == shard).collect()
 }
 
 /// The objects that something happened to, as the controller takes them.
@@ -289,8 +270,8 @@ fn counted<K>(
     })
 }
 
-async fn tell_when_ready(shared: Arc<Shared>, readiness: Readiness, stop: watch::Receiver<bool>) {
-    shared.reconcile.caches.synced().await;
+async fn tell_when_ready(caches: Caches, readiness: Readiness, stop: watch::Receiver<bool>) {
+    caches.synced().await;
     tracing::info!("the caches are synced");
     readiness.set(true);
     stopped(stop).await;
@@ -301,19 +282,19 @@ async fn tell_when_ready(shared: Arc<Shared>, readiness: Readiness, stop: watch:
 ///
 /// Passes in flight, of which none has begun anything by then, wait for the caches; and those are no longer filled, since
 /// the watches end with the stop.
-async fn stopped_before_any_pass(shared: &Shared, stop: watch::Receiver<bool>) {
+async fn stopped_before_any_pass(caches: &Caches, stop: watch::Receiver<bool>) {
     stopped(stop).await;
-    if shared.reconcile.caches.synced().now_or_never().is_some() {
+    if caches.synced().now_or_never().is_some() {
         std::future::pending().await
     }
 }
 
-async fn client(requests: &Requests) -> Result<Client, Error> {
+async fn client(identity: &str, requests: &Requests) -> Result<Client, Error> {
     let mut config = Config::infer().await.map_err(Error::Config)?;
     // So that an administrator finds the controller's requests in the audit log.
-    config
-        .headers
-        .push((USER_AGENT, HeaderValue::from_static(AGENT)));
+    let agent = HeaderValue::try_from(format!("{AGENT} ({identity})"));
+    let agent = agent.unwrap_or(HeaderValue::from_static(AGENT));
+    config.headers.push((USER_AGENT, agent));
     let client = ClientBuilder::try_from(config).map_err(Error::Client)?;
     Ok(client.with_layer(requests).build())
 }
@@ -343,26 +324,4 @@ async fn serve(what: &'static str, address: SocketAddr, router: Router) -> Resul
         }
     });
     Ok(())
-}
-
-/// Turns to `true` at SIGTERM or SIGINT.
-fn stop_signal() -> Result<watch::Receiver<bool>, Error> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signals)?;
-    let (sender, receiver) = watch::channel(false);
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("stopping: passes in flight finish");
-        sender.send_replace(true);
-        sender.closed().await;
-    });
-    Ok(receiver)
-}
-
-async fn stopped(mut stop: watch::Receiver<bool>) {
-    // An error says that nobody is left who could say stop, which happens only at the end.
-    let _ = stop.wait_for(|stop| *stop).await;
 }

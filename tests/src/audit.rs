@@ -17,7 +17,7 @@ pub struct AuditLog {
     log: PathBuf,
 }
 
-/// A request that was made, but for watches.
+/// A request that was made, but for watches and Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The verb, such as `patch`; a creation by server-side apply is a `patch`, too.
@@ -55,14 +55,16 @@ impl AuditLog {
         ]
     }
 
-    /// The requests of the controller so far but for its watches.
+    /// The requests of the controller so far but for its watches, and for its Leases, which it has to renew as long as it runs.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub fn of_controller(&self) -> io::Result<Vec<Request>> {
         let is_asked = |event: &Value| {
             let agent = event["userAgent"].as_str().unwrap_or_default();
-            agent.starts_with("task-controller/") && event["verb"] != "watch"
+            let is_for_presence =
+                event["verb"] == "watch" || event["objectRef"]["resource"] == "leases";
+            agent.starts_with("task-controller/") && !is_for_presence
         };
         Ok(fs::read_to_string(&self.log)?
             .lines()

@@ -17,7 +17,7 @@ use prometheus_client::{
 pub use passes::Passes;
 pub use requests::Requests;
 
-use crate::certificates;
+use crate::{certificates, shards};
 
 mod passes;
 mod requests;
@@ -32,6 +32,7 @@ pub struct Metrics {
     requests: Requests,
     undecodable: Counter,
     certificates: certificates::Metrics,
+    shards: shards::Metrics,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -54,6 +55,7 @@ impl Metrics {
             undecodable.clone(),
         );
         let certificates = certificates::Metrics::registered(&mut registry);
+        let shards = shards::Metrics::registered(&mut registry);
         let build = Family::<Build, Gauge>::default();
         let version = env!("CARGO_PKG_VERSION");
         build.get_or_create(&Build { version }).set(1);
@@ -64,6 +66,7 @@ impl Metrics {
             requests,
             undecodable,
             certificates,
+            shards,
         }
     }
 
@@ -85,6 +88,11 @@ impl Metrics {
     /// The numbers of the webhooks' certificates.
     pub fn certificates(&self) -> certificates::Metrics {
         self.certificates.clone()
+    }
+
+    /// The numbers of the shards.
+    pub fn shards(&self) -> shards::Metrics {
+        self.shards.clone()
     }
 
     /// All numbers as text.

@@ -18,7 +18,8 @@ use task_api_v1::{
 use super::build::Children;
 use crate::{cache::Cache, watched::Watched};
 
-/// The caches that the controller decides from.
+/// The caches that the controller decides from. A clone is of the same ones.
+#[derive(Clone)]
 pub struct Caches {
     /// All Tasks, also those that cannot be decoded.
     pub tasks: Arc<Cache<Watched>>,

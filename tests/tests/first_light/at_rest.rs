@@ -1,4 +1,4 @@
-//! A controller at rest asks the API server for nothing.
+//! A controller at rest asks the API server for nothing but to go on watching and to keep its Lease.
 
 use std::{path::Path, time::Duration};
 

@@ -2,16 +2,21 @@
 
 /// The FNV-1a hash of `bytes`, 64 bits as 16 hexadecimal digits.
 ///
-/// It is written into objects and compared by later releases, which the standard library's hashers do
-/// not promise to allow. It tells apart what differs by accident; it is no defence against an attacker,
-/// and needs to be none: who chooses a Task's content can only fool the hash of their own Task.
+/// It is no defence against an attacker, and needs to be none: who chooses a Task's content can only fool the hash of their own Task.
 pub fn hex(bytes: &[u8]) -> String {
+    format!("{:016x}", fnv_1a(bytes))
+}
+
+/// The FNV-1a hash of `bytes`, 64 bits.
+///
+/// It is written into objects and compared by later releases, which the standard library's hashers do
+/// not promise to allow. It tells apart what differs by accident.
+pub fn fnv_1a(bytes: &[u8]) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let hash = bytes.iter().fold(OFFSET_BASIS, |hash, &byte| {
+    bytes.iter().fold(OFFSET_BASIS, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(PRIME)
-    });
-    format!("{hash:016x}")
+    })
 }
 
 #[cfg(test)]
