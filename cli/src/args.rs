@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{cluster, completion, convert, migrate, version};
+use crate::{check, cluster, completion, convert, diff, events, migrate, status, version};
 
 /// See how Tasks are, and bring a cluster and its manifests from v1alpha1 to v1.
 ///
@@ -27,7 +27,11 @@ pub struct Args {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
+    Status(status::Args),
+    Events(events::Args),
     Convert(convert::Args),
+    Diff(diff::Args),
+    Check(check::Args),
     Migrate(migrate::Args),
     Version(version::Args),
     Completion(completion::Args),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::args::{Args, Command};
 use crate::outcome::{ERROR, Outcome};
-use crate::{completion, convert, migrate, version};
+use crate::{check, completion, convert, diff, events, migrate, status, version};
 
 /// Runs the command and gives the exit code. Errors are told on the standard error, each with what caused it.
 pub async fn main(args: Args) -> ExitCode {
@@ -21,7 +21,11 @@ pub async fn main(args: Args) -> ExitCode {
 async fn run(args: Args) -> Result<Outcome, Box<dyn Error>> {
     let cluster = args.cluster;
     match args.command {
+        Command::Status(args) => Ok(status::run(&cluster, &args).await?),
+        Command::Events(args) => Ok(events::run(&cluster, &args).await?),
         Command::Convert(args) => Ok(convert::run(&args)?),
+        Command::Diff(args) => Ok(diff::run(&cluster, &args).await?),
+        Command::Check(args) => Ok(check::run(&cluster, &args).await?),
         Command::Migrate(args) => Ok(migrate::run(&cluster, &args).await?),
         Command::Version(args) => Ok(version::run(&cluster, &args).await?),
         Command::Completion(args) => Ok(completion::run(&args)?),

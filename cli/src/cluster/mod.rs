@@ -60,6 +60,15 @@ pub struct Args {
     request_timeout: Option<Duration>,
 }
 
+/// Whether all namespaces are meant.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[group(skip)]
+pub struct Reach {
+    /// Those of all namespaces.
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub all_namespaces: bool,
+}
+
 /// A client, and the namespace that the person means where none is named.
 #[derive(Clone)]
 pub struct Cluster {

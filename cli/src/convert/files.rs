@@ -18,7 +18,7 @@ pub struct Error {
     line: usize,
     /// What is wrong with it.
     #[source]
-    source: DocumentError,
+    source: Box<DocumentError>,
 }
 
 /// What is wrong with a document.
@@ -63,15 +63,32 @@ pub fn convert(text: &str, desired: &'static str) -> Result<Converted, Error> {
             continue;
         }
         number += 1;
-        let line = converted.text.len();
         converted.add(part, desired).map_err(|source| Error {
             number,
-            // Of the text before, which need not have as many lines now.
-            line: line_of(text, part.text()).unwrap_or(line),
-            source,
+            line: line_of(text, part.text()).unwrap_or(1),
+            source: Box::new(source),
         })?;
     }
     Ok(converted)
+}
+
+/// The documents in the text of a file, as they are.
+///
+/// # Errors
+/// When one is none that kubectl reads.
+pub fn read(text: &str) -> Result<Vec<Value>, Error> {
+    let mut values = Vec::new();
+    let parts = documents(text).into_iter();
+    let parts = parts.filter(|part| !matches!(part, Document::Between(_)));
+    for (number, part) in (1..).zip(parts) {
+        let value = read::read(part.text()).map_err(|source| Error {
+            number,
+            line: line_of(text, part.text()).unwrap_or(1),
+            source: Box::new(source.into()),
+        })?;
+        values.extend(value);
+    }
+    Ok(values)
 }
 
 /// The line of `text` at which its part begins.

@@ -119,7 +119,7 @@ fn convert_list(
 }
 
 /// Whether this is a List of anything or a TaskList.
-fn is_list(document: &Value) -> bool {
+pub fn is_list(document: &Value) -> bool {
     match document.text("kind") {
         Some("List") => document.text("apiVersion") == Some("v1"),
         Some("TaskList") => is_of_group(document),

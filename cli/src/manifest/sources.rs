@@ -75,32 +75,35 @@ impl Args {
     pub fn read(&self) -> Result<Vec<Source>, Error> {
         let mut sources = Vec::new();
         for path in &self.filenames {
-            if path == Path::new(STDIN) {
-                let mut text = String::new();
-                io::stdin()
-                    .read_to_string(&mut text)
-                    .map_err(io_error(path))?;
-                sources.push(Source { path: None, text });
-                continue;
-            }
-            if !path.is_dir() {
-                sources.push(read_file(path)?);
-                continue;
-            }
-            let mut files = BTreeSet::new();
-            collect(path, self.recursive, &mut files)?;
-            if files.is_empty() {
-                return Err(Error::Empty {
-                    path: path.clone(),
-                    recursive: self.recursive,
-                });
-            }
-            for file in &files {
-                sources.push(read_file(file)?);
-            }
+            sources.extend(read(path, self.recursive)?);
         }
         Ok(sources)
     }
+}
+
+/// Reads one file, or the files of a folder in the order of their names.
+///
+/// # Errors
+/// When one cannot be read, or a folder has none.
+pub fn read(path: &Path, recursive: bool) -> Result<Vec<Source>, Error> {
+    if path == Path::new(STDIN) {
+        let mut text = String::new();
+        let read = io::stdin().read_to_string(&mut text);
+        read.map_err(io_error(path))?;
+        return Ok(vec![Source { path: None, text }]);
+    }
+    if !path.is_dir() {
+        return Ok(vec![read_file(path)?]);
+    }
+    let mut files = BTreeSet::new();
+    collect(path, recursive, &mut files)?;
+    if files.is_empty() {
+        return Err(Error::Empty {
+            path: path.to_owned(),
+            recursive,
+        });
+    }
+    files.iter().map(|file| read_file(file)).collect()
 }
 
 fn read_file(path: &Path) -> Result<Source, Error> {

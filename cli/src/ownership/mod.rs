@@ -10,8 +10,9 @@ mod field_set;
 
 use serde_json::{Map, Value, json};
 use task_conversion::Events;
-use task_conversion::json::Scanner;
 use task_conversion::task::TASK;
+
+use crate::diff;
 
 /// The manager of the entry that stands where none is left. Without any, the API server would take all fields for those of a manager
 /// of its own making, `before-first-apply`, at the next apply, and that one would never let go of them.
@@ -122,13 +123,7 @@ fn rewrite(entry: &Value, object: &Value, version: &'static str) -> Option<Value
 }
 
 fn converted(object: &Value, version: &'static str) -> Option<Value> {
-    let json = object.to_string();
-    let mut node = TASK.read(&mut Scanner::new(&json)).ok()?;
-    let mut events = Events::new();
-    TASK.convert(&mut node, version, &mut events).ok()?;
-    let mut converted = String::new();
-    node.write(&mut converted);
-    serde_json::from_str(&converted).ok()
+    diff::converted(object, version, &mut Events::new()).ok()
 }
 
 /// Adds an entry; one manager has one entry for each way of writing.

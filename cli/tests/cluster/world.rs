@@ -231,8 +231,11 @@ impl World {
 
     /// Begins `kubectl task migrate`, which waits for a second only until a change is known.
     pub fn begin(&self, args: &[&str]) -> Child {
+        self.spawn(&[&["migrate", "--settle=1s", "--patience=2s"], args].concat())
+    }
+
+    fn spawn(&self, args: &[&str]) -> Child {
         Command::new(env!("CARGO_BIN_EXE_kubectl-task"))
-            .args(["migrate", "--settle=1s", "--patience=2s"])
             .args(args)
             .env("KUBECONFIG", self.control_plane.kubeconfig())
             .stdout(Stdio::piped())
@@ -242,7 +245,12 @@ impl World {
             .unwrap()
     }
 
-    /// Runs it to its end.
+    /// Runs `kubectl task`.
+    pub async fn run(&self, args: &[&str]) -> Ended {
+        self.spawn(args).wait_with_output().await.unwrap().into()
+    }
+
+    /// Runs `kubectl task migrate` to its end.
     pub async fn migrate(&self, args: &[&str]) -> Ended {
         self.begin(args).wait_with_output().await.unwrap().into()
     }

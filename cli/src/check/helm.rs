@@ -1,0 +1,124 @@
+//! Which Helm releases name v1alpha1: the next upgrade of such a release asks the API server for that version.
+
+use std::io::Read;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use flate2::read::GzDecoder;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
+use task_api_v1::names::{GROUP, VERSION};
+
+use super::Step;
+use crate::convert::object::is_task;
+use crate::manifest::{Document, documents, read};
+use crate::report::{Report, Verdict};
+
+/// A release may be a megabyte; so few are held in memory.
+const PAGE: u32 = 20;
+
+/// What a release may unfold to: a Secret holds a megabyte, and what it unfolds to is written by whoever may write Secrets.
+const MAX_RELEASE: u64 = 64 * 1024 * 1024;
+
+pub(super) async fn look(client: &Client, step: Step, report: &mut Report) {
+    let api: Api<Secret> = Api::all(client.clone());
+    // Helm marks the release that an upgrade starts from.
+    let base = ListParams::default()
+        .fields("type=helm.sh/release.v1")
+        .labels("owner=helm,status=deployed")
+        .limit(PAGE);
+    let mut params = base.clone();
+    let mut found = false;
+    loop {
+        let page = match api.list(&params).await {
+            Ok(page) => page,
+            Err(error) => {
+                report.add(
+                    Verdict::Note,
+                    "helm",
+                    "",
+                    format!("the releases cannot be read: {error}"),
+                );
+                return;
+            }
+        };
+        for secret in &page.items {
+            if let Some(count) = tasks_of_old_version(secret).filter(|count| *count > 0) {
+                found = true;
+                let labels = secret.labels();
+                let name = labels.get("name").map(String::as_str).unwrap_or_default();
+                let subject = format!("{}/{name}", secret.namespace().unwrap_or_default());
+                report.add(
+                    step.needs_old(),
+                    "helm",
+                    subject,
+                    format!("the deployed release has {count} Tasks of v1alpha1; upgrade it with a chart that has v1 while both are served"),
+                );
+            }
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = base.clone().continue_token(&token),
+            None => break,
+        }
+    }
+    if !found {
+        report.add(
+            Verdict::Ok,
+            "helm",
+            "",
+            "no deployed release has a Task of another version than v1",
+        );
+    }
+}
+
+/// How many Tasks of a version other than v1 a release has; `None` where it cannot be read.
+fn tasks_of_old_version(secret: &Secret) -> Option<usize> {
+    let release = &secret.data.as_ref()?.get("release")?.0;
+    let mut json = Vec::new();
+    let zipped = BASE64_STANDARD.decode(release).ok()?;
+    GzDecoder::new(zipped.as_slice())
+        .take(MAX_RELEASE)
+        .read_to_end(&mut json)
+        .ok()?;
+    let release: Value = serde_json::from_slice(&json).ok()?;
+    let old = documents(release["manifest"].as_str()?)
+        .into_iter()
+        .filter(|part| !matches!(part, Document::Between(_)))
+        .filter_map(|part| read::read(part.text()).ok().flatten())
+        .filter(is_task)
+        .filter(|task| task.text("apiVersion") != Some(&format!("{GROUP}/{VERSION}")));
+    Some(old.count())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use k8s_openapi::ByteString;
+    use serde_json::json;
+
+    use super::*;
+
+    fn secret(manifest: &str) -> Secret {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder
+            .write_all(json!({"manifest": manifest}).to_string().as_bytes())
+            .unwrap();
+        let release = BASE64_STANDARD.encode(encoder.finish().unwrap());
+        Secret {
+            data: Some([("release".to_owned(), ByteString(release.into_bytes()))].into()),
+            ..Secret::default()
+        }
+    }
+
+    #[test]
+    fn the_tasks_of_v1alpha1_in_a_release_are_counted() {
+        let manifest = "---\n# Source: a\nkind: Pod\n---\napiVersion: task.example.io/v1alpha1\nkind: Task\n---\napiVersion: task.example.io/v1\nkind: Task\n";
+        assert_eq!(tasks_of_old_version(&secret(manifest)), Some(1));
+        assert_eq!(tasks_of_old_version(&Secret::default()), None);
+    }
+}

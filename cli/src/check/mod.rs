@@ -1,0 +1,152 @@
+//! `kubectl task check`: whether a cluster is ready for the next step of the way from v1alpha1 to v1.
+
+mod certificate;
+mod helm;
+mod objects;
+mod schema;
+mod storage;
+mod webhook;
+
+use std::io::{self, stdout};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use task_api_v1::names::{GROUP, PLURAL};
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::{self, Cluster, Patience};
+use crate::report::{self, Report, Verdict};
+use crate::{Outcome, progress};
+
+/// Tell whether this cluster is ready for v1.
+///
+/// It converts every Task both ways, has the API server do it too, and looks at the webhook and its certificate authority, at what is
+/// stored, at who has set which field, at what kubectl apply and Helm remember, and at the schemas. It writes nothing.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What the cluster is to be ready for.
+    #[arg(long = "for", value_enum, default_value_t, value_name = "STEP")]
+    step: Step,
+
+    /// The definition that is to be installed, to compare its schemas with those that are; by default that of this program's version.
+    #[arg(long, value_name = "FILE")]
+    crd: Option<PathBuf>,
+
+    /// Warn of a certificate authority that expires within this time.
+    #[arg(long, default_value = "720h", value_name = "TIME", value_parser = cluster::duration)]
+    expiring: Duration,
+
+    /// Look again until all is well.
+    #[arg(long)]
+    wait: bool,
+
+    /// How long to wait; then it ends with exit code 124.
+    #[arg(long, default_value = "5m", value_name = "TIME", requires = "wait", value_parser = cluster::duration)]
+    timeout: Duration,
+
+    #[command(flatten)]
+    report: report::Args,
+}
+
+/// A step of the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Step {
+    /// Serve both versions, and store v1.
+    #[default]
+    V1,
+    /// Drop v1alpha1: nothing may need it any more.
+    RemoveV1alpha1,
+}
+
+impl Step {
+    /// How much it matters that something still needs v1alpha1.
+    fn needs_old(self) -> Verdict {
+        match self {
+            Self::V1 => Verdict::Note,
+            Self::RemoveV1alpha1 => Verdict::Warn,
+        }
+    }
+}
+
+/// Why the cluster cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no client.
+    #[error(transparent)]
+    Cluster(#[from] cluster::Error),
+    /// The definition cannot be read.
+    #[error("cannot read the CustomResourceDefinition of Task")]
+    Definition(#[source] Box<kube::Error>),
+    /// The file of the new definition cannot be used.
+    #[error(transparent)]
+    Schema(#[from] schema::Error),
+    /// The standard output takes no more.
+    #[error("cannot write")]
+    Write(#[from] io::Error),
+}
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Looks at the cluster.
+///
+/// # Errors
+/// See [`Error`].
+pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error> {
+    let cluster = cluster.connect().await?;
+    let new = schema::new_definition(args.crd.as_deref())?;
+    let deadline = Instant::now() + args.timeout;
+    loop {
+        let report = look(&cluster, args, &new).await?;
+        let outcome = report.outcome(args.report.fail_on);
+        let goes_on = args.wait && outcome != Outcome::Fine;
+        if goes_on && Instant::now() + EVERY < deadline {
+            let open = report
+                .findings
+                .iter()
+                .filter(|finding| finding.verdict >= Verdict::Warn);
+            progress::say(&format!(
+                "{} findings; looking again in {} s",
+                open.count(),
+                EVERY.as_secs()
+            ));
+            sleep(EVERY).await;
+            continue;
+        }
+        report.write(args.report.output, stdout().lock())?;
+        return Ok(if goes_on { Outcome::TimedOut } else { outcome });
+    }
+}
+
+async fn look(
+    cluster: &Cluster,
+    args: &Args,
+    new: &CustomResourceDefinition,
+) -> Result<Report, Error> {
+    let mut report = Report::of("check");
+    let api: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+    let crd = match api.get(&format!("{PLURAL}.{GROUP}")).await {
+        Ok(crd) => crd,
+        Err(kube::Error::Api(status)) if status.is_not_found() => {
+            report.add(Verdict::Warn, "definition", "", "Task is not installed");
+            return Ok(report);
+        }
+        Err(error) => return Err(Error::Definition(Box::new(error))),
+    };
+    storage::look(&crd, args.step, &mut report);
+    schema::look(&crd, new, &mut report);
+    webhook::look(&cluster.client, &crd, args.expiring, &mut report).await;
+    objects::look(
+        &cluster.client,
+        &crd,
+        args.step,
+        Patience(EVERY),
+        &mut report,
+    )
+    .await;
+    helm::look(&cluster.client, args.step, &mut report).await;
+    Ok(report)
+}
