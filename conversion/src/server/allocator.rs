@@ -1,19 +1,21 @@
 //! Making glibc's allocator give large buffers back.
 //!
-//! By itself it learns to keep freed buffers of up to 32 MiB, in each thread's arena: after many large reviews the process holds half as
-//! much again as it uses, which no bound on the reviews can take into account. It is told otherwise by its environment only, and before
-//! the program starts; so the program starts itself once more. Other allocators know nothing of these variables.
+//! By itself it learns to keep freed buffers of up to 32 MiB, in an arena for each thread: after many large reviews the process holds
+//! several times as much as it uses, which no bound on the reviews can take into account. It is told otherwise by its environment only,
+//! and before the program starts; so the program starts itself once more. Other allocators know nothing of these variables.
 
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Buffers of at least as many bytes are the system's again as soon as they are freed, and what is free at the end of an arena is when it
-/// is more than so many. Those of most reviews are below, and are used again.
-const SETTINGS: [(&str, &str); 2] = [
+/// One arena for all threads, so that what one has freed serves the others; small pieces come from each thread's own cache as before.
+/// Buffers of at least as many bytes as the threshold are the system's again as soon as they are freed, and so is what is free at the
+/// end of the arena. Those of most reviews are below, and are used again.
+const SETTINGS: [(&str, &str); 3] = [
+    ("MALLOC_ARENA_MAX", "1"),
     ("MALLOC_MMAP_THRESHOLD_", "4194304"),
-    ("MALLOC_TRIM_THRESHOLD_", "8388608"),
+    ("MALLOC_TRIM_THRESHOLD_", "4194304"),
 ];
 
 /// Starts this program anew with [`SETTINGS`], as the same process, unless the environment has its own. Returns if there is no need to, or
