@@ -28,8 +28,9 @@ bench: ## Measure the conversion of one object and of 500, beside serde_json::Va
 	$(CARGO) bench -p task-conversion --bench convert
 
 .PHONY: test-restarts
-test-restarts: ## What takes minutes: 50 rolling restarts of the webhook server while clients read and write Tasks.
+test-restarts: ## What takes minutes: 50 restarts of the webhook server, and 20 rotations of its certificates, while clients read and write Tasks.
 	TASK_RESTARTS=50 $(CARGO) test --package task-tests --test never_a_failed_request -- --nocapture
+	ROTATIONS=20 $(CARGO) test --package task-tests --test certificates -- --nocapture rotate
 
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.

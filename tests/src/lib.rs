@@ -1,8 +1,10 @@
 //! What the end-to-end tests stand on: a real control plane with the operator's real programs in it.
 
 mod audit;
+pub mod balancer;
 mod kubectl;
 mod operator;
+pub mod replica;
 
 pub use audit::{AuditLog, Request};
 pub use kubectl::{Kubectl, Outcome};

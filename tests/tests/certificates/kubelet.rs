@@ -69,6 +69,15 @@ impl Kubelet {
         &self.folder
     }
 
+    /// All authorities that are on record at the time of the call, in PEM.
+    pub fn trusted(&self) -> impl Fn() -> String + Send + Sync + use<> {
+        let seen = Arc::clone(&self.seen);
+        move || {
+            let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.trusted.clone()
+        }
+    }
+
     /// What the Secrets held so far.
     pub fn seen(&self) -> Seen {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

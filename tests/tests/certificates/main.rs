@@ -6,10 +6,15 @@ mod clients;
 mod kubelet;
 mod world;
 
+use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use task_tests::balancer::Balancer;
+use task_tests::replica::Replica;
 use tokio::time::sleep;
 
 use clients::Clients;
@@ -48,9 +53,30 @@ async fn is_published(world: &World) -> bool {
         .all(|bundle| *bundle == trusted)
 }
 
+/// Restarts one replica of task-conversion after the other until it is told to end. Gives how often it did, and the replicas, which run.
+async fn keep_restarting(
+    mut replicas: Vec<Replica>,
+    balancer: Arc<Balancer>,
+    goes_on: Arc<AtomicBool>,
+) -> (usize, Vec<Replica>) {
+    let mut restarts = 0;
+    while goes_on.load(Ordering::Relaxed) {
+        let index = restarts % replicas.len();
+        replicas[index].roll().await;
+        restarts += 1;
+        let deadline = Instant::now() + DEADLINE;
+        while !balancer.is_ready(index) {
+            let log = replicas[index].process.log_tail();
+            assert!(Instant::now() < deadline, "not ready: {log}");
+            sleep(POLL).await;
+        }
+    }
+    (restarts, replicas)
+}
+
 /// Two thirds of the lifetimes pass between two rotations, so each takes 20 s.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_request_fails_while_two_controllers_rotate_authority_and_certificate() {
+async fn no_request_fails_while_authority_and_certificate_rotate_and_everything_restarts() {
     let rotations = std::env::var("ROTATIONS").ok();
     let rotations = rotations.map_or(ROTATIONS, |count| count.parse().unwrap());
     let args = [
@@ -66,6 +92,10 @@ async fn no_request_fails_while_two_controllers_rotate_authority_and_certificate
     sleep(Duration::from_secs(2)).await;
 
     let clients = Clients::start(&world.client, 4);
+    let goes_on = Arc::new(AtomicBool::new(true));
+    let replicas = mem::take(&mut world.replicas);
+    let restarting = keep_restarting(replicas, Arc::clone(&world.balancer), Arc::clone(&goes_on));
+    let restarting = tokio::spawn(restarting);
     for rotation in 1..=rotations {
         until(&world, "rotated", async || {
             let seen = world.kubelet.seen();
@@ -78,13 +108,17 @@ async fn no_request_fails_while_two_controllers_rotate_authority_and_certificate
         let controller = &mut world.controllers[rotation % 2];
         controller.process.restart().unwrap();
     }
+    goes_on.store(false, Ordering::Relaxed);
+    let (restarts, replicas) = restarting.await.unwrap();
+    world.replicas = replicas;
     let outcome = clients.stop().await;
     println!(
-        "{} requests, {} sent again",
+        "{restarts} restarts, {} requests, {} sent again",
         outcome.requests, outcome.again
     );
     assert_eq!(outcome.failures, Vec::<String>::new(), "{}", world.logs());
     assert!(outcome.requests > 100 * rotations, "{outcome:?}");
+    assert!(2 * restarts >= 5 * rotations, "{restarts} restarts");
 
     // No authority that one controller made did the other overwrite.
     let made = world.logged("authority_added");

@@ -3,15 +3,18 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use control_plane::process::{self, Process};
 use control_plane::{ControlPlane, Options, Port, crd};
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::ApiResource;
-use local_operator::{CONTROLLER, Program};
+use local_operator::CONTROLLER;
 use serde_json::{Value, json};
 use task_crds::{CONVERSION_PATH, webhooks};
+use task_tests::balancer::Balancer;
+use task_tests::replica::Replica;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -42,7 +45,9 @@ pub struct World {
     pub client: Client,
     pub controllers: Vec<Controller>,
     pub kubelet: Kubelet,
-    pub conversion: Program,
+    /// The replicas of task-conversion behind the balancer.
+    pub replicas: Vec<Replica>,
+    pub balancer: Arc<Balancer>,
 }
 
 impl World {
@@ -69,8 +74,13 @@ impl World {
             })
             .collect();
         let kubelet = Kubelet::mount(client.clone(), folder.join("certificates")).await;
-        let conversion = Program::conversion(&executables, kubelet.folder(), folder).unwrap();
-        let base = format!("https://{}", conversion.listens());
+        let replicas: Vec<_> = ["conversion-0", "conversion-1"]
+            .map(|name| Replica::start(name, kubelet.folder(), folder))
+            .into();
+        let addresses = replicas.iter().map(|replica| replica.port.address());
+        let addresses: Vec<_> = addresses.collect();
+        let balancer = Balancer::start(&addresses, kubelet.trusted()).await;
+        let base = format!("https://{}", balancer.address());
         let mut definition = task_crds::crd();
         crd::convert_at(&mut definition, &format!("{base}{CONVERSION_PATH}"), "");
         let conversion_of = definition.spec.conversion.as_mut();
@@ -97,7 +107,8 @@ impl World {
             client,
             controllers,
             kubelet,
-            conversion,
+            replicas,
+            balancer: Arc::new(balancer),
         }
     }
 
@@ -169,12 +180,11 @@ impl World {
 
     /// The last lines that the programs logged.
     pub fn logs(&self) -> String {
-        let controllers = self
-            .controllers
-            .iter()
-            .map(|controller| &controller.process);
+        let controllers = self.controllers.iter();
+        let replicas = self.replicas.iter().map(|replica| &replica.process);
         controllers
-            .chain([self.conversion.process()])
+            .map(|controller| &controller.process)
+            .chain(replicas)
             .map(|process| format!("{} logged:\n{}\n", process.name(), process.log_tail()))
             .collect()
     }

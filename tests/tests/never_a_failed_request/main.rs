@@ -5,7 +5,6 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
-mod balancer;
 mod clients;
 mod secret;
 mod tasks;
@@ -15,13 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use balancer::{Balancer, served};
 use clients::Seen;
 use http::Method;
 use secret::Secret;
 use serde_json::{Value, json};
+use task_tests::balancer::{Balancer, served};
+use task_tests::replica::Replica;
 use tasks::{JSON, MERGE, Requests, V1, V1alpha1, manifest, send, spec, status};
-use world::{Replica, api_server, client, register, until};
+use world::{api_server, client, register, until};
 
 /// How often a replica is restarted, if `TASK_RESTARTS` does not say.
 const RESTARTS: usize = 6;
@@ -49,7 +49,8 @@ async fn no_request_fails_while_replicas_restart_and_their_certificate_changes()
         .iter()
         .map(|replica| replica.port.address())
         .collect();
-    let balancer = Balancer::start(&addresses, &secret.authority_pem()).await;
+    let authority = secret.authority_pem();
+    let balancer = Balancer::start(&addresses, move || authority.clone()).await;
     let all_ready = async || (0..2).all(|replica| balancer.is_ready(replica));
     until("both replicas are ready", all_ready).await;
     let client = client(&control_plane).await;

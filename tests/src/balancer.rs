@@ -1,5 +1,7 @@
 //! A balancer as a Service is one: new connections go to replicas that say they are ready, and connections that are there stay.
 
+#![allow(clippy::unwrap_used)]
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,6 +15,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
+
+/// The authorities of the replicas' certificates, in PEM, as they are now.
+type Authorities = dyn Fn() -> String + Send + Sync;
 
 /// How often each replica is asked, as a kubelet would, only more often.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -34,8 +39,14 @@ struct Backend {
 }
 
 impl Balancer {
-    /// Balances over the `replicas`, whose certificates are from the authority `authority_pem`.
-    pub async fn start(replicas: &[SocketAddr], authority_pem: &str) -> Self {
+    /// Balances over the `replicas`, whose certificates are from one of the `authorities`.
+    ///
+    /// # Panics
+    /// When there is no port to listen on.
+    pub async fn start(
+        replicas: &[SocketAddr],
+        authorities: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
         let port = Port::claim().unwrap();
         let listener = TcpListener::bind(port.address()).await.unwrap();
         let backends: Arc<[Backend]> = replicas
@@ -46,9 +57,10 @@ impl Balancer {
                 connections: AtomicUsize::new(0),
             })
             .collect();
-        let tls = trusting(authority_pem);
+        let authorities: Arc<Authorities> = Arc::new(authorities);
         for index in 0..replicas.len() {
-            tokio::spawn(keep_asking(Arc::clone(&backends), index, tls.clone()));
+            let authorities = Arc::clone(&authorities);
+            tokio::spawn(keep_asking(Arc::clone(&backends), index, authorities));
         }
         tokio::spawn(accept(listener, Arc::clone(&backends)));
         Self {
@@ -104,9 +116,10 @@ async fn pass(mut client: TcpStream, backends: Arc<[Backend]>, turn: usize) {
     }
 }
 
-async fn keep_asking(backends: Arc<[Backend]>, index: usize, tls: TlsConnector) {
+async fn keep_asking(backends: Arc<[Backend]>, index: usize, authorities: Arc<Authorities>) {
     let backend = &backends[index];
     loop {
+        let tls = trusting(&authorities());
         let answer = timeout(PATIENCE, ask(backend.address, &tls)).await;
         let is_ready = matches!(answer, Ok(Ok(answer)) if answer.starts_with("HTTP/1.1 200 "));
         backend.is_ready.store(is_ready, Ordering::SeqCst);
@@ -125,7 +138,10 @@ async fn ask(address: SocketAddr, tls: &TlsConnector) -> std::io::Result<String>
     Ok(answer)
 }
 
-/// The certificate that is served at `address`, which must be from the authority.
+/// The certificate that is served at `address`.
+///
+/// # Panics
+/// When none is, or one that is from none of the authorities.
 pub async fn served(address: SocketAddr, authority_pem: &str) -> CertificateDer<'static> {
     let stream = TcpStream::connect(address).await.unwrap();
     let name = ServerName::from(address.ip());
