@@ -51,6 +51,7 @@ impl<'k> Crossing<'k> {
         self.take_out(root, &moving, &kept, &mut rest);
         self.put_in(root, moving);
         let restore = Restore {
+            source,
             target,
             way: self.way,
             alive: &alive,

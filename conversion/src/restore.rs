@@ -12,6 +12,7 @@ use crate::{Event, Events};
 
 /// What is put back, and where.
 pub(crate) struct Restore<'r> {
+    pub(crate) source: &'r Tree,
     pub(crate) target: &'r Tree,
     pub(crate) way: Way,
     /// The pointers of the containers that only the target has and of which the source shows something.
@@ -70,22 +71,29 @@ impl Restore<'_> {
         came_in: &mut CameIn,
     ) -> Result<(), &'static str> {
         let (above, name) = pointer.rsplit_once('/').unwrap_or_default();
-        let mut known = self.target;
+        let (mut source, mut known) = (Some(self.source), Some(self.target));
         let mut parent = root;
         for name in above.split('/').skip(1) {
             let name = name_of(name);
-            let below = known.child_named(&name).filter(|tree| tree.is_container());
-            match (below, parent.get_mut(&name).and_then(Node::open)) {
-                (Some(below), Some(object)) => (known, parent) = (below, object),
+            source = source.and_then(|tree| tree.container(&name));
+            known = known.and_then(|tree| tree.container(&name));
+            // What the target has below a container of the source, no table knows, and the source has had no place for it.
+            let is_foreign = known.is_none() && source.is_some_and(|source| source.folded);
+            if is_foreign && parent.get(&name).is_none() {
+                parent.push_named(&name, Node::Object(Object::default()));
+            }
+            match parent.get_mut(&name).and_then(Node::open) {
+                Some(object) if known.is_some() || is_foreign => parent = object,
                 _ => return Ok(()),
             }
         }
+        let known_as = |name: &str| known.and_then(|known| known.child_named(name));
         let name = name_of(name);
         let value = Node::from(value);
         let present = parent.members()[..came_in.below(above, parent)]
             .iter()
             .position(|member| member.key.is(&name));
-        match (known.child_named(&name), present) {
+        match (known_as(&name), present) {
             (Some(container), present) if container.is_container() => {
                 if !(container.folded && was_hidden(&value, container)) {
                     return Err("a container of which something would have been shown");

@@ -91,6 +91,11 @@ impl Tree {
         self.find(|known| known == name)
     }
 
+    /// The container of known fields of this name.
+    pub(crate) fn container(&self, name: &str) -> Option<&Self> {
+        self.child_named(name).filter(|tree| tree.is_container())
+    }
+
     /// The known field at a path.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter()

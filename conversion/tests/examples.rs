@@ -198,6 +198,23 @@ fn entries_of_a_newer_server_pass_through_an_older_one() {
 }
 
 #[test]
+fn what_a_newer_v1alpha1_has_where_v1_has_a_container_comes_back_every_time() {
+    for spec in [
+        json!({"operation": {"provider": "q", "tier": "gold"}, "provider": "p"}),
+        json!({"operation": {"completion": "Sometimes"}}),
+        json!({"operation": {"tier": {"a": 1}}}),
+        json!({"operation": 7, "provider": "p"}),
+    ] {
+        let mut object = v1alpha1(spec, Value::Null);
+        let before = object.clone();
+        for _ in 0..3 {
+            object = down(&up(&object));
+            assert_eq!(object, before);
+        }
+    }
+}
+
+#[test]
 fn a_reserved_key_on_its_own_version_is_dropped() {
     let mut hub = v1(json!({}), json!({}));
     hub["metadata"]["annotations"] = json!({"task.example.io/v1": "{}", "mine": "x"});

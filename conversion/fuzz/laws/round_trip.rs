@@ -18,11 +18,6 @@ pub fn check(object: &[u8]) {
     let Ok(object) = serde_json::from_str::<Value>(text) else {
         return;
     };
-    // What v1alpha1, which has no such field, has here is kept only as far as it is not v1's.
-    let is_spoke = object["apiVersion"] == "task.example.io/v1alpha1";
-    if is_spoke && object.pointer("/spec/operation").is_some() {
-        return;
-    }
     let Some([first, second, third, fourth]) = there_and_back(&object.to_string()) else {
         return;
     };
