@@ -32,6 +32,14 @@ test-restarts: ## What takes minutes: 50 restarts of the webhook server, and 20 
 	TASK_RESTARTS=50 $(CARGO) test --package task-tests --test never_a_failed_request -- --nocapture
 	ROTATIONS=20 $(CARGO) test --package task-tests --test certificates -- --nocapture rotate
 
+.PHONY: test-upgrade
+test-upgrade: ## What takes minutes: a live cluster with 2,000 Tasks goes from v1alpha1 to v1, back from the middle, and forward again.
+	TASK_UPGRADE=2000 $(CARGO) test --package task-tests --test upgrade -- --nocapture --test-threads=1
+
+.PHONY: bench-migrate
+bench-migrate: ## Measure the rate and the memory of kubectl task migrate with 10,000 Tasks.
+	TASK_MIGRATE=10000 $(CARGO) test --release --package kubectl-task --test cluster many_tasks -- --nocapture
+
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server

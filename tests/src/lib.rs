@@ -2,10 +2,12 @@
 
 mod audit;
 pub mod balancer;
+mod etcd;
 mod kubectl;
 mod operator;
 pub mod replica;
 
 pub use audit::{AuditLog, Request};
+pub use etcd::{Error as EtcdError, etcd_range};
 pub use kubectl::{Kubectl, Outcome};
 pub use operator::{Error, Operator};

@@ -6,6 +6,7 @@ mod check;
 mod diff;
 mod disturbed;
 mod in_tree;
+mod memory;
 mod owners;
 mod quiet;
 mod status;

@@ -12,6 +12,9 @@ use tokio::process::Command;
 
 use crate::program::{CONTROLLER, CONVERSION};
 
+/// The name of kubectl's plugin, which is that of its executable.
+const PLUGIN: &str = "kubectl-task";
+
 /// Why the operator's programs are not there.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -74,12 +77,28 @@ fn folder_of_programs(executable: &Path) -> &Path {
 /// # Errors
 /// When they do not compile, there is no cargo, or this is not run in the project.
 pub async fn build(executables: &Path) -> Result<(), Error> {
+    build_programs(executables, &[CONVERSION, CONTROLLER]).await
+}
+
+/// Builds kubectl's plugin likewise, and gives its path.
+///
+/// # Errors
+/// As [`build`].
+pub async fn build_plugin(executables: &Path) -> Result<PathBuf, Error> {
+    build_programs(executables, &[PLUGIN]).await?;
+    Ok(executables.join(PLUGIN))
+}
+
+async fn build_programs(executables: &Path, programs: &[&str]) -> Result<(), Error> {
     let target = executables.parent().unwrap_or(executables);
     let mut command = cargo();
     command
         .current_dir(workspace()?)
         .env("CARGO_TARGET_DIR", target)
-        .args(["build", "--bin", CONVERSION, "--bin", CONTROLLER]);
+        .arg("build");
+    for program in programs {
+        command.args(["--bin", program]);
+    }
     if executables.ends_with("release") {
         command.arg("--release");
     }

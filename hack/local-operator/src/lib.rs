@@ -23,7 +23,7 @@ mod program;
 mod registration;
 mod webhook;
 
-pub use cargo::{Error as BuildError, build, executables, workspace};
+pub use cargo::{Error as BuildError, build, build_plugin, executables, workspace};
 pub use program::{CONTROLLER, CONVERSION, Error as ProgramError, Program};
 pub use registration::Error as RegistrationError;
 pub use webhook::{Error as WebhookError, Webhook, issue_certificates};
