@@ -1,10 +1,13 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgAction, Parser, ValueEnum};
 
-use crate::{certificates, shards};
+use crate::{certificates, shards, work_queue};
 
 /// Reconciles Tasks: keeps a Deployment, a Service and a ConfigMap for each, and tells in its status how they are.
 ///
@@ -19,6 +22,14 @@ pub struct Args {
     /// How many Tasks are reconciled at the same time.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
+
+    /// The file of the providers that carry operations out; it is looked at again every few seconds.
+    #[arg(long, env = "TASK_PROVIDERS")]
+    providers: Option<PathBuf>,
+
+    /// Calls to the outside.
+    #[command(flatten)]
+    pub work_queue: work_queue::Limits,
 
     /// The address at which /healthz and /readyz answer.
     #[arg(long, default_value = "0.0.0.0:8081")]
@@ -47,6 +58,14 @@ pub struct Args {
 }
 
 impl Args {
+    /// The file of the providers, if there is one. Empty is the same as not given.
+    #[must_use]
+    pub fn providers(&self) -> Option<&Path> {
+        self.providers
+            .as_deref()
+            .filter(|path| !path.as_os_str().is_empty())
+    }
+
     /// The only namespace whose Tasks are looked after; `None`: all are.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {

@@ -121,6 +121,10 @@ impl From<Note> for Event {
                 (EventType::Warning, action::RECONCILE)
             }
             event::CLEAN_UP_FAILED => (EventType::Warning, action::CLEAN_UP),
+            event::OPERATION_FAILED => (EventType::Warning, action::OPERATE),
+            event::OPERATION_STARTED | event::OPERATION_SUCCEEDED => {
+                (EventType::Normal, action::OPERATE)
+            }
             event::DELETED => (EventType::Normal, action::CLEAN_UP),
             _ => (EventType::Normal, action::RECONCILE),
         };

@@ -21,6 +21,9 @@ pub const LEASE: &str = "task.example.io/lease";
 /// Annotation on such a Lease: into how many shards its holder divides the Tasks.
 pub const SHARDS: &str = "task.example.io/shards";
 
+/// The field manager under which what is learnt of an operation is written into the status of its Task.
+pub const OPERATIONS_FIELD_MANAGER: &str = "task-controller-operations";
+
 /// The field manager under which the controller writes the certificates of the webhooks: it owns the `caBundle`s, and nothing else of the
 /// objects that hold them. Its Events bear the same name.
 pub const CERTIFICATES_FIELD_MANAGER: &str = "task-controller-certificates";
@@ -49,6 +52,9 @@ pub mod reason {
 
     /// The Task's operation failed.
     pub const OPERATION_FAILED: &str = "OperationFailed";
+
+    /// The provider that the Task's operation names is not configured.
+    pub const UNKNOWN_PROVIDER: &str = "UnknownProvider";
 
     /// The Task cannot be decoded: it is nested too deeply, or was stored under a schema that allowed what this one does not.
     pub const UNDECODABLE: &str = "Undecodable";
@@ -142,6 +148,15 @@ pub mod event {
     /// A child's name is taken by an object that the Task does not control.
     pub const CHILD_CONFLICT: &str = "ChildConflict";
 
+    /// The provider is being asked to start the Task's operation.
+    pub const OPERATION_STARTED: &str = "OperationStarted";
+
+    /// The Task's operation succeeded.
+    pub const OPERATION_SUCCEEDED: &str = "OperationSucceeded";
+
+    /// The Task's operation failed, or is given up; the note says why.
+    pub const OPERATION_FAILED: &str = "OperationFailed";
+
     /// What has to be done before the Task may go could not be done; it is tried again.
     pub const CLEAN_UP_FAILED: &str = "CleanupFailed";
 
@@ -153,6 +168,9 @@ pub mod event {
 pub mod action {
     /// Bringing the Task to what its spec says.
     pub const RECONCILE: &str = "Reconcile";
+
+    /// Having a provider carry the operation out.
+    pub const OPERATE: &str = "Operate";
 
     /// Cleaning up after a Task that is being deleted.
     pub const CLEAN_UP: &str = "CleanUp";

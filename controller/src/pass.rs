@@ -29,7 +29,9 @@ pub struct Shared {
 impl Shared {
     /// Forgets what is kept of a Task that is gone.
     pub fn forget(&self, task: &ObjectRef<Watched>) {
-        self.context_of(task).retries.forget(task);
+        let context = self.context_of(task);
+        context.retries.forget(task);
+        context.operations.forget(task);
         self.metrics.passes().forget(task);
     }
 

@@ -33,6 +33,10 @@ use crate::{
     cache, certificates, events,
     health::{self, Readiness},
     metrics::{self, Metrics, Passes, Requests},
+    operations::{
+        driver::Operations,
+        providers::registry::{self, Registry},
+    },
     pass::{self, Shared},
     reconcile::{
         Context,
@@ -49,7 +53,7 @@ use crate::{
 /// How the controller names itself to the API server; which replica it is follows in parentheses.
 const AGENT: &str = concat!("task-controller/", env!("CARGO_PKG_VERSION"));
 
-/// How long passes and Leases may take to end. It takes that long only if the API server does not answer.
+/// How long passes, calls to providers and Leases may take to end. It takes that long only if the API server does not answer.
 const LAST_PASSES: Duration = Duration::from_secs(22);
 
 /// How long the Events that are not published yet may take when the controller stops.
@@ -61,6 +65,9 @@ pub enum Error {
     /// The options do not go together.
     #[error(transparent)]
     Certificates(#[from] certificates::TooShort),
+    /// The file of providers cannot be used.
+    #[error(transparent)]
+    Providers(#[from] registry::Error),
     /// No connection to an API server is configured.
     #[error("cannot find out how to reach the API server")]
     Config(#[source] kube::config::InferConfigError),
@@ -131,6 +138,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let (deployments, deployment_events) =
         cache::watch(api::<Deployment>(&client, namespace), managed, |_| {});
     let store = tasks.store();
+    let providers = providers(&args, &metrics)?;
     let (events, notes) = events::channel();
     let (passes_ended, end) = oneshot::channel::<()>();
     let published = tokio::spawn(notes.publish(client.clone(), end.map(drop)));
@@ -142,11 +150,21 @@ pub async fn run(args: Args) -> Result<(), Error> {
         services,
         deployments,
     };
+    let providers_changed = changes(providers.changes());
+    let (operations, mut woken) = Operations::new(
+        shards.clone(),
+        Arc::clone(&caches.tasks),
+        providers,
+        args.work_queue,
+        events.clone(),
+        metrics.operations(),
+    );
     let context = |shard| Context {
         client: shards::fenced(client.clone(), Arc::clone(shards.get(shard))),
         caches: caches.clone(),
         retries: Retries::default(),
         events: events.clone(),
+        operations: Arc::clone(&operations),
     };
     let shared = Arc::new(Shared {
         contexts: (0..shards.count()).map(context).collect(),
@@ -215,6 +233,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         observe::task_of,
     ))
     .reconcile_on(gained)
+    .reconcile_on(stream::poll_fn(move |context| woken.poll_recv(context)))
+    .reconcile_all_on(providers_changed)
     .with_config(controller::Config::default().concurrency(args.concurrency))
     .graceful_shutdown_on(stopped(stop.clone()))
     .run(pass::pass, pass::retry, Arc::clone(&shared))
@@ -227,6 +247,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
             () = passes => {}
             () = stopped_before_any_pass(&caches, stop.clone()) => {}
         }
+        operations.queue.drain().await;
         // An error says that it panicked: nothing is given up then, and all lapses.
         let _ = elector.await;
     };
@@ -248,6 +269,28 @@ fn tasks_of(store: &Store<Watched>, shards: &Shards, shard: u32) -> Vec<ObjectRe
     let tasks = store.state();
     let keys = tasks.iter().map(|task| ObjectRef::from_obj(&**task));
     keys.filter(|key| shards.of(key) == shard).collect()
+}
+
+/// The providers, as the file has them from now on.
+fn providers(args: &Args, metrics: &Metrics) -> Result<Registry, Error> {
+    let Some(path) = args.providers() else {
+        return Ok(Registry::default());
+    };
+    let registry = Registry::load(path)?;
+    let metrics = metrics.operations();
+    let follow = registry.clone().follow(path.to_owned(), move |error| {
+        metrics.file_is_bad(error.is_some());
+    });
+    tokio::spawn(follow);
+    Ok(registry)
+}
+
+/// Tells each time that what is watched has changed.
+fn changes<T: Send + Sync>(watched: watch::Receiver<T>) -> impl Stream<Item = ()> + Send {
+    stream::unfold(watched, |mut watched| async {
+        watched.changed().await.ok()?;
+        Some(((), watched))
+    })
 }
 
 /// The objects that something happened to, as the controller takes them.

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use kube::Resource;
 
-use crate::{reconcile::finalizer, watched::Watched};
+use crate::{operations::observe, reconcile::finalizer, watched::Watched};
 
 /// A hash of the parts of a Task that change what a pass does: a change of nothing else makes none.
 ///
@@ -19,13 +19,15 @@ pub fn what_a_pass_depends_on(watched: &Watched) -> Option<u64> {
     finalizer::is_on(metadata).hash(&mut hasher);
     match watched {
         Watched(Ok(task)) => {
+            observe::retry(task).hash(&mut hasher);
             let operation = task
                 .status
                 .as_ref()
                 .and_then(|status| status.operation.as_ref());
-            operation
-                .and_then(|operation| operation.phase)
-                .hash(&mut hasher);
+            if let Some(operation) = operation {
+                // When the provider is asked next is known to who asks.
+                (operation.phase, &operation.key, &operation.last_event_id).hash(&mut hasher);
+            }
         }
         Watched(Err(undecodable)) => undecodable.error.hash(&mut hasher),
     }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use task_api_v1::{Task, TaskStatus};
 
+use crate::names::RETRY_OPERATION;
+
 /// The longest error that is kept, in characters.
 const ERROR_LENGTH_MAX: usize = 512;
 
@@ -42,7 +44,9 @@ impl Watched {
         };
         task.metadata.managed_fields = None;
         task.metadata.labels = None;
-        task.metadata.annotations = None;
+        if let Some(annotations) = &mut task.metadata.annotations {
+            annotations.retain(|name, _| name == RETRY_OPERATION);
+        }
         if let Some(operation) = &mut task.spec.operation {
             operation.parameters = None;
         }

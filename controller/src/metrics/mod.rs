@@ -17,7 +17,7 @@ use prometheus_client::{
 pub use passes::Passes;
 pub use requests::Requests;
 
-use crate::{certificates, shards};
+use crate::{certificates, operations, shards};
 
 mod passes;
 mod requests;
@@ -32,6 +32,7 @@ pub struct Metrics {
     requests: Requests,
     undecodable: Counter,
     certificates: certificates::Metrics,
+    operations: operations::metrics::Metrics,
     shards: shards::Metrics,
 }
 
@@ -55,6 +56,7 @@ impl Metrics {
             undecodable.clone(),
         );
         let certificates = certificates::Metrics::registered(&mut registry);
+        let operations = operations::metrics::Metrics::registered(&mut registry);
         let shards = shards::Metrics::registered(&mut registry);
         let build = Family::<Build, Gauge>::default();
         let version = env!("CARGO_PKG_VERSION");
@@ -66,6 +68,7 @@ impl Metrics {
             requests,
             undecodable,
             certificates,
+            operations,
             shards,
         }
     }
@@ -93,6 +96,11 @@ impl Metrics {
     /// The numbers of the shards.
     pub fn shards(&self) -> shards::Metrics {
         self.shards.clone()
+    }
+
+    /// The numbers of operations.
+    pub fn operations(&self) -> operations::metrics::Metrics {
+        self.operations.clone()
     }
 
     /// All numbers as text.

@@ -352,7 +352,6 @@ fn next_poll(
 ) -> Timestamp {
     let usual = |base| schedule::poll(base, situation.pressure, situation.random);
     let wait = match situation.wanted.as_ref().map(|wanted| wanted.polling) {
-        Some(Polling::Never) => Duration::MAX,
         Some(Polling::Slow) => usual(policy.slow_poll_interval),
         Some(Polling::Usual) | None => retry_after.unwrap_or_else(|| usual(policy.poll_interval)),
     };

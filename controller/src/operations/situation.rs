@@ -41,7 +41,7 @@ pub struct Wanted {
     pub request_hash: String,
     /// How long it may take.
     pub timeout: Duration,
-    /// Whether the provider is polled at its usual pace, slowly, or not at all.
+    /// How often the provider is polled.
     pub polling: Polling,
     /// A person's request to try again.
     pub retry: Option<RetryToken>,
@@ -54,8 +54,6 @@ pub enum Polling {
     Usual,
     /// It is the net below what the provider tells by itself.
     Slow,
-    /// Only once the time is up.
-    Never,
 }
 
 /// What the status says of an operation.

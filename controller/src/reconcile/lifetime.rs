@@ -1,12 +1,12 @@
 //! The beginning and the end of a Task: it is held before anything is done for it, and let go once it has been cleaned up after.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use kube::{
     Resource,
     runtime::{controller::Action, reflector::ObjectRef},
 };
-use task_api_v1::Task;
+use task_api_v1::{OperationPhase, Task};
 
 use super::{
     Context, Error, Outcome,
@@ -15,7 +15,9 @@ use super::{
     setback::Setback,
     tell, verdict,
 };
-use crate::{events::Note, names::event, retry::Attempt, watched::Watched};
+use crate::{
+    events::Note, names::event, operations::driver::Attendance, retry::Attempt, watched::Watched,
+};
 
 /// Sees to it that `task` bears the finalizer.
 ///
@@ -76,6 +78,12 @@ pub(super) async fn leave(
             action: Action::requeue(before.wait),
         });
     }
+    if let Ok(decoded) = &task.0
+        && let attendance = context.operations.attend(&context.client, key, decoded)
+        && !attendance.may_go
+    {
+        return await_operation(context, task, decoded, attendance).await;
+    }
     match finalizer::write(&context.client, task.meta(), Change::Remove).await {
         Ok(Some(left)) => {
             context.retries.forget(key);
@@ -99,6 +107,29 @@ pub(super) async fn leave(
             Err(Error::CleanUp(error))
         }
     }
+}
+
+/// A Task is not let go before its operation has been dealt with, or that took too long.
+async fn await_operation(
+    context: &Context,
+    task: &Watched,
+    decoded: &Task,
+    attendance: Attendance,
+) -> Result<Outcome, Error> {
+    let phase = decoded
+        .status
+        .as_ref()
+        .and_then(|status| status.operation.as_ref()?.phase);
+    // What has ended is only made sure of.
+    if phase == Some(OperationPhase::Creating) {
+        let deployment = observe::deployment(task.meta(), &context.caches);
+        let verdict = verdict::deleting_operation(deployment.as_deref());
+        tell::verdict(context, task, &verdict).await?;
+    }
+    Ok(Outcome {
+        phase: None,
+        action: Action::requeue(attendance.again.unwrap_or(Duration::MAX)),
+    })
 }
 
 /// Of a Task that others still keep only the status is written, which says so.

@@ -3,6 +3,7 @@
 //! | step | module | talks to the API server |
 //! |---|---|---|
 //! | hold it, or let it go | [`lifetime`] | once in its life each |
+//! | see to its operation | [`operations::driver`](crate::operations::driver) | no, others do that |
 //! | what there is | [`observe`] | no, it asks the caches |
 //! | what there should be | [`build`] | no, pure |
 //! | is it so already? | [`compare`] | no, pure |
@@ -16,17 +17,21 @@
 //!
 //! So a pass over a Task at rest makes no request at all.
 
-use std::{ops::ControlFlow, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Client, Resource,
     runtime::{controller::Action, reflector::ObjectRef},
 };
-use task_api_v1::{Task, TaskPhase};
+use task_api_v1::{OperationPhase, Task, TaskPhase};
 
 use crate::{
     events::Events,
+    operations::{
+        driver::{Attendance, Operations},
+        observe as operation,
+    },
     retry::{Attempt, Before, Retries},
     watched::Watched,
 };
@@ -64,6 +69,8 @@ pub struct Context {
     pub retries: Retries,
     /// Where people are told what turned.
     pub events: Events,
+    /// The operations of all Tasks.
+    pub operations: Arc<Operations>,
 }
 
 /// Why a pass failed.
@@ -128,10 +135,17 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
             return Ok(Outcome::until_changed(verdict.phase));
         }
     };
-    if let Some(why) = verdict::operation_gate(task) {
+    let attendance = context.operations.attend(&context.client, &key, task);
+    if is_undecided(task, attendance) {
+        return Ok(Outcome {
+            phase: None,
+            action: Action::requeue(attendance.again.unwrap_or(Duration::MAX)),
+        });
+    }
+    if let Some(why) = verdict::operation_gate(task, attendance) {
         let deployment = observe::deployment(&task.metadata, &context.caches);
         let finding = Finding::HeldBack(why, deployment.as_deref());
-        return settled(context, &key, task, finding).await;
+        return settled(context, &key, task, finding, attendance).await;
     }
 
     let children = build::children(task)?;
@@ -149,7 +163,10 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
         Ok(Applied {
             deployment,
             put_right: None,
-        }) => settled(context, &key, task, Finding::Applied(&deployment)).await,
+        }) => {
+            let finding = Finding::Applied(&deployment);
+            settled(context, &key, task, finding, attendance).await
+        }
         Ok(Applied {
             deployment,
             put_right: Some(place),
@@ -175,16 +192,30 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     }
 }
 
+/// Whether the operation of `task` has succeeded, and it is about to be found out whether it is the one that the newest spec asks for.
+fn is_undecided(task: &Task, attendance: Attendance) -> bool {
+    let phase = task
+        .status
+        .as_ref()
+        .and_then(|status| status.operation.as_ref()?.phase);
+    task.spec.operation.is_some()
+        && phase == Some(OperationPhase::Ready)
+        && !operation::is_seen(task)
+        && !attendance.is_unknown
+}
+
 /// Ends a pass in which nothing failed, unless the status cannot be written.
 async fn settled(
     context: &Context,
     key: &ObjectRef<Watched>,
     task: &Task,
     finding: Finding<'_>,
+    attendance: Attendance,
 ) -> Result<Outcome, Error> {
     let told = tell::finding(context, task, finding).await?;
     context.retries.succeeded(key);
-    Ok(Outcome::of(told))
+    let wait = attendance.again.unwrap_or(Duration::MAX);
+    Ok(Outcome::after(told, wait))
 }
 
 /// Notes what keeps `task` from being what it should be, and says so in its status, as far as that can be written.

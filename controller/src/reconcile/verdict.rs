@@ -1,13 +1,16 @@
 //! How a Task is, judged from what a pass found out. Pure.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use task_api_v1::{OperationPhase, Task, TaskPhase};
+use task_api_v1::{OperationPhase, Task, TaskPhase, names::condition};
 
 use super::{
     rollout::{self, under_way},
     setback::{Setback, SetbackKind},
 };
-use crate::names::reason;
+use crate::{
+    names::reason,
+    operations::{driver::Attendance, observe::find},
+};
 
 /// What a pass found out about a Task.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +30,8 @@ pub enum HeldBack {
     OperationPending,
     /// It failed.
     OperationFailed,
+    /// Its provider is not configured.
+    UnknownProvider,
 }
 
 /// How a Task is: the phase, and what its conditions say.
@@ -56,9 +61,12 @@ pub enum State {
 /// Whether the workload of `task` may be created and changed, as far as its operation goes.
 ///
 /// `None` if it may; else why not. The operation itself is carried out elsewhere: here only its
-/// recorded phase counts.
-pub fn operation_gate(task: &Task) -> Option<HeldBack> {
+/// recorded phase counts, and that its provider is known.
+pub fn operation_gate(task: &Task, attendance: Attendance) -> Option<HeldBack> {
     task.spec.operation.as_ref()?;
+    if attendance.is_unknown {
+        return Some(HeldBack::UnknownProvider);
+    }
     let phase = task
         .status
         .as_ref()
@@ -95,7 +103,7 @@ impl<'a> Finding<'a> {
 /// Judges `task` by what was found out about it.
 pub fn judge(task: &Task, finding: Finding<'_>) -> Verdict {
     match finding {
-        Finding::HeldBack(why, deployment) => judge_held_back(why, deployment),
+        Finding::HeldBack(why, deployment) => judge_held_back(task, why, deployment),
         Finding::SetBack(setback, Some(deployment)) if setback.kind == SetbackKind::Undone => {
             let mut verdict = rollout::judge(task.spec.replicas, deployment);
             verdict.message = format!("{}; {}", verdict.message, setback.message);
@@ -130,7 +138,17 @@ pub fn deleting(setback: Option<&Setback>, deployment: Option<&Deployment>) -> V
     )
 }
 
-fn judge_held_back(why: HeldBack, deployment: Option<&Deployment>) -> Verdict {
+/// Judges a Task that is being deleted, and held back until its operation has been dealt with.
+pub fn deleting_operation(deployment: Option<&Deployment>) -> Verdict {
+    Verdict::new(
+        under_way(deployment),
+        State::Reconciling,
+        reason::DELETING,
+        "the Task is being deleted, and waits for its operation to end",
+    )
+}
+
+fn judge_held_back(task: &Task, why: HeldBack, deployment: Option<&Deployment>) -> Verdict {
     let exists = deployment.is_some();
     match why {
         HeldBack::OperationPending => Verdict::new(
@@ -143,16 +161,39 @@ fn judge_held_back(why: HeldBack, deployment: Option<&Deployment>) -> Verdict {
                 "the workload is not created until status.operation.phase is Ready"
             },
         ),
-        HeldBack::OperationFailed => Verdict::new(
-            TaskPhase::Failed,
-            State::Stalled,
-            reason::OPERATION_FAILED,
-            if exists {
-                "the operation failed, so the workload stays as it is"
-            } else {
-                "the operation failed, so the workload is not created"
-            },
-        ),
+        HeldBack::OperationFailed => {
+            let told = task
+                .status
+                .as_ref()
+                .and_then(|status| find(status, condition::ASYNC_OPERATION));
+            let why = told.map(|told| format!(": {}", told.message));
+            let message = format!(
+                "the operation failed, so the workload {}{}",
+                if exists {
+                    "stays as it is"
+                } else {
+                    "is not created"
+                },
+                why.unwrap_or_default()
+            );
+            Verdict::new(
+                TaskPhase::Failed,
+                State::Stalled,
+                reason::OPERATION_FAILED,
+                &message,
+            )
+        }
+        HeldBack::UnknownProvider => {
+            let operation = task.spec.operation.as_ref();
+            let name = operation.map_or("", |operation| &operation.provider);
+            let message = format!("no provider {name:?} is configured");
+            Verdict::new(
+                TaskPhase::Pending,
+                State::Stalled,
+                reason::UNKNOWN_PROVIDER,
+                &message,
+            )
+        }
     }
 }
 
@@ -230,16 +271,26 @@ mod tests {
 
     #[test]
     fn the_workload_waits_for_the_operation() {
-        assert_eq!(operation_gate(&task("web").build()), None);
+        assert_eq!(
+            operation_gate(&task("web").build(), Attendance::default()),
+            None
+        );
         let pending = task("web").needs_operation().build();
-        assert_eq!(operation_gate(&pending), Some(HeldBack::OperationPending));
+        assert_eq!(
+            operation_gate(&pending, Attendance::default()),
+            Some(HeldBack::OperationPending)
+        );
         for (phase, expected) in [
             (OperationPhase::Creating, Some(HeldBack::OperationPending)),
             (OperationPhase::Ready, None),
             (OperationPhase::Failed, Some(HeldBack::OperationFailed)),
         ] {
             let task = task("web").needs_operation().operation_is(phase).build();
-            assert_eq!(operation_gate(&task), expected, "{phase:?}");
+            assert_eq!(
+                operation_gate(&task, Attendance::default()),
+                expected,
+                "{phase:?}"
+            );
         }
     }
 

@@ -133,7 +133,7 @@ proptest! {
     #[test]
     fn whatever_happens_there_is_one_operation_for_each_key_and_it_ends(
         policy in policy(),
-        polling in prop_oneof![Just(Polling::Usual), Just(Polling::Slow), Just(Polling::Never)],
+        polling in prop_oneof![Just(Polling::Usual), Just(Polling::Slow)],
         rounds in prop::collection::vec(round(), 1..40),
     ) {
         let mut world = World::new(policy, polling);

@@ -317,18 +317,18 @@ fn a_poll_that_fails_keeps_the_handle() {
 }
 
 #[test]
-fn an_operation_whose_end_is_told_is_asked_only_when_its_time_is_up() {
+fn an_operation_whose_end_is_told_is_asked_slowly() {
     let mut told_of = started();
-    told_of.wanted.as_mut().unwrap().polling = Polling::Never;
+    told_of.wanted.as_mut().unwrap().polling = Polling::Slow;
     let news = News::Started(told(Status::UnderWay));
     assert_eq!(
         came_of(&told_of, &Policy::default(), news.clone()),
-        "Following, next in 3600"
+        "Following, next in 300"
     );
-    told_of.wanted.as_mut().unwrap().polling = Polling::Slow;
+    told_of.wanted.as_mut().unwrap().timeout = Duration::from_secs(20);
     assert_eq!(
         came_of(&told_of, &Policy::default(), news),
-        "Following, next in 300"
+        "Following, next in 20"
     );
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use axum::http::{Request, Response};
+use futures::FutureExt;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Service;
 use kube::{
@@ -16,10 +17,13 @@ use task_api_v1::{Task, TaskStatus};
 use super::{Context, Error, Outcome, apply, build, observe::Caches, reconcile, retry_after};
 use crate::{
     cache::Cache,
-    events::{self, Notes},
+    events::{self, Events, Notes},
     fixtures::{rolled_out, stored, task},
+    metrics::Metrics,
+    operations::{driver::Operations, providers::registry::Registry},
     retry::{FIRST_WAIT_PASSING, Retries},
     watched::Watched,
+    work_queue::Limits,
 };
 
 mod children;
@@ -200,20 +204,42 @@ struct World {
     notes: Notes,
 }
 
+/// Operations that get no turn, as when the controller is about to stop.
+fn operations(client: &Client, tasks: &Arc<Cache<Watched>>, events: &Events) -> Arc<Operations> {
+    let limits = Limits {
+        workers: 1,
+        queue_size: 1,
+    };
+    let (operations, _woken) = Operations::new(
+        client.clone(),
+        Arc::clone(tasks),
+        Registry::default(),
+        limits,
+        events.clone(),
+        Metrics::default().operations(),
+    );
+    // It stops when it is first polled.
+    let _ = operations.queue.drain().now_or_never();
+    operations
+}
+
 /// A controller that knows of the Task and of none of its children.
 fn controller(scenario: Scenario, task: &Task) -> World {
     let (client, log) = played(scenario, task);
     let (events, notes) = events::channel();
+    let tasks = Cache::of([Watched(Ok(task.clone()))]);
+    let operations = operations(&client, &tasks, &events);
     let context = Context {
         client,
         caches: Caches {
-            tasks: Cache::of([Watched(Ok(task.clone()))]),
+            tasks,
             config_maps: Cache::of([]),
             services: Cache::of([]),
             deployments: Cache::of([]),
         },
         retries: Retries::default(),
         events,
+        operations,
     };
     World {
         context,
