@@ -40,6 +40,11 @@ test-upgrade: ## What takes minutes: a live cluster with 2,000 Tasks goes from v
 bench-migrate: ## Measure the rate and the memory of kubectl task migrate with 10,000 Tasks.
 	TASK_MIGRATE=10000 $(CARGO) test --release --package kubectl-task --test cluster many_tasks -- --nocapture
 
+.PHONY: test-kills
+test-kills: export KILLS ?= 500
+test-kills: ## What takes long: the controller is killed KILLS times while operations start and end; one operation for each Task.
+	$(CARGO) test --package task-tests --test operation_kills -- --nocapture
+
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server

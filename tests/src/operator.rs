@@ -1,5 +1,6 @@
 //! A control plane with task-conversion and task-controller running in it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -56,6 +57,25 @@ impl Operator {
     /// # Errors
     /// When a part does not build or start.
     pub async fn start_with(folder: &Path, api_server_args: Vec<String>) -> Result<Self, Error> {
+        Self::start_all(folder, api_server_args, &[]).await
+    }
+
+    /// The same with further arguments of task-controller.
+    ///
+    /// # Errors
+    /// When a part does not build or start.
+    pub async fn start_controller_with(
+        folder: &Path,
+        controller_args: &[OsString],
+    ) -> Result<Self, Error> {
+        Self::start_all(folder, Vec::new(), controller_args).await
+    }
+
+    async fn start_all(
+        folder: &Path,
+        api_server_args: Vec<String>,
+        controller_args: &[OsString],
+    ) -> Result<Self, Error> {
         let _ = fs::remove_dir_all(folder);
         let executables = local_operator::executables()?;
         local_operator::build(&executables).await?;
@@ -73,7 +93,12 @@ impl Operator {
         webhook.install(control_plane.client()?).await?;
         // The garbage collector looks for new kinds every half minute, and at once when it starts.
         control_plane.restart(Component::ControllerManager).await?;
-        let controller = Program::controller(&executables, control_plane.kubeconfig(), folder)?;
+        let controller = Program::controller(
+            &executables,
+            control_plane.kubeconfig(),
+            folder,
+            controller_args,
+        )?;
         Ok(Self {
             control_plane,
             conversion: Mutex::new(conversion),

@@ -13,7 +13,7 @@
 //! let conversion = Program::conversion(&executables, folder, folder)?;
 //! let webhook = Webhook::of(conversion.listens(), folder)?;
 //! webhook.install(control_plane.client()?).await?;
-//! let controller = Program::controller(&executables, control_plane.kubeconfig(), folder)?;
+//! let controller = Program::controller(&executables, control_plane.kubeconfig(), folder, &[])?;
 //! # Ok(())
 //! # }
 //! ```

@@ -59,19 +59,26 @@ impl Program {
         Self::start(program, logs, listens, None, vec![port])
     }
 
-    /// Starts task-controller from the folder `executables`, as whom `kubeconfig` says, logging into the folder `logs`.
+    /// Starts task-controller from the folder `executables`, as whom `kubeconfig` says and with these further arguments, logging into the
+    /// folder `logs`.
     ///
     /// # Errors
     /// See [`Error`]. Whether it goes on to run is told by its [`process`](Self::process).
-    pub fn controller(executables: &Path, kubeconfig: &Path, logs: &Path) -> Result<Self, Error> {
+    pub fn controller(
+        executables: &Path,
+        kubeconfig: &Path,
+        logs: &Path,
+        further: &[OsString],
+    ) -> Result<Self, Error> {
         let [health, metrics] = [Port::claim()?, Port::claim()?];
         let listens = health.address();
-        let args = vec![
+        let mut args = vec![
             "--health-bind".into(),
             listens.to_string().into(),
             "--metrics-bind".into(),
             metrics.address().to_string().into(),
         ];
+        args.extend_from_slice(further);
         let env = vec![("KUBECONFIG".into(), kubeconfig.into())];
         let program = program(CONTROLLER, executables, args, env);
         let numbers = Some(metrics.address());

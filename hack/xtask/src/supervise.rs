@@ -69,7 +69,7 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
     let webhook = Webhook::of(conversion.listens(), certificates)?;
     let mut conversion = Supervised::new(conversion)?;
     crd::install(control_plane.client()?, &webhook.definition()).await?;
-    let controller = Program::controller(executables, control_plane.kubeconfig(), logs)?;
+    let controller = Program::controller(executables, control_plane.kubeconfig(), logs, &[])?;
     let mut controller = Supervised::new(controller)?;
     let mut told = None;
     loop {

@@ -1,0 +1,100 @@
+//! The controller is killed again and again, at any moment: there is one operation for each Task all the same.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
+
+#[expect(
+    dead_code,
+    reason = "shared with the other tests of operations, which use all of it"
+)]
+#[path = "../operations/world.rs"]
+mod world;
+
+use std::{
+    env,
+    hash::{BuildHasher, RandomState},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use world::{Provider, create, kubectl, spec, world};
+
+const V1: &str = "tasks.v1.task.example.io";
+
+/// How often the controller is killed if `KILLS` does not say so.
+const KILLS: u32 = 8;
+
+/// The longest time between a start and the next kill.
+const LIFE_MAX: Duration = Duration::from_millis(2500);
+
+/// What a Task's operation is like: each kind of trouble comes up.
+fn script(number: u32) -> (Provider, Value) {
+    let faults = match number % 5 {
+        0 => json!({}),
+        1 => json!({"start": [{"hang": true, "accept": true}]}),
+        2 => json!({"start": [{"status": 503}, {"status": 500, "accept": true}]}),
+        3 => json!({"start": [{"delayMs": 700}], "poll": [{"drop": true}]}),
+        _ => {
+            json!({"start": [{"drop": true, "accept": true}], "poll": [{"status": 429, "retryAfter": "1"}]})
+        }
+    };
+    let provider = if number.is_multiple_of(2) {
+        Provider::Steady
+    } else {
+        Provider::Replaying
+    };
+    (
+        provider,
+        json!({"seconds": f64::from(number % 4) / 2.0, "faults": faults}),
+    )
+}
+
+#[tokio::test]
+async fn a_controller_that_is_killed_at_any_moment_starts_one_operation_for_each_task() {
+    let kills = env::var("KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let kubectl = kubectl("kills").await;
+    let random = RandomState::new();
+    let mut tasks = 0;
+    let begun = Instant::now();
+    for kill in 0..kills {
+        for _ in 0..2 {
+            let (provider, parameters) = script(tasks);
+            create(
+                kubectl,
+                &format!("task-{tasks}"),
+                spec(provider, parameters),
+            )
+            .await;
+            tasks += 1;
+        }
+        let part = (random.hash_one(kill) % 1000) as f64 / 1000.0;
+        sleep(LIFE_MAX.mul_f64(part)).await;
+        world()
+            .await
+            .operator
+            .kill_and_restart_controller()
+            .unwrap();
+    }
+    for number in 0..tasks {
+        let name = format!("task-{number}");
+        kubectl
+            .until(V1, &name, |task| {
+                task["status"]["operation"]["phase"] == "Ready"
+            })
+            .await;
+    }
+    let mut names: Vec<_> = world()
+        .await
+        .simulator
+        .operations_in("kills")
+        .into_iter()
+        .map(|operation| operation.name)
+        .collect();
+    names.sort_unstable();
+    let expected = names.len();
+    names.dedup();
+    assert_eq!(names.len(), expected, "a Task has more than one operation");
+    assert_eq!(names.len(), usize::try_from(tasks).unwrap());
+    println!("{kills} kills, {tasks} operations, {:?}", begun.elapsed());
+}
