@@ -27,7 +27,7 @@ use super::{
 use crate::{
     cache::Cache,
     events::{Events, Note},
-    names::event,
+    names::{event, operation_reason as reason},
     shards::Shards,
     watched::Watched,
     work_queue::{Limits, Offer, WorkQueue},
@@ -189,18 +189,18 @@ impl Operations {
         }
         self.metrics.ended(task, record);
         match &record.stage {
+            // The next one is told of.
+            Stage::Failed { reason, .. } if reason == reason::SUPERSEDED => {}
             Stage::Failed {
                 reason, message, ..
-            } => self.tell(
-                task,
-                event::OPERATION_FAILED,
-                format!("{reason}: {message}"),
-            ),
-            _ => self.tell(
-                task,
-                event::OPERATION_SUCCEEDED,
-                "the operation succeeded".to_owned(),
-            ),
+            } => {
+                let text = format!("{reason}: {message}");
+                self.tell(task, event::OPERATION_FAILED, text);
+            }
+            _ => {
+                let text = "the operation succeeded".to_owned();
+                self.tell(task, event::OPERATION_SUCCEEDED, text);
+            }
         }
     }
 

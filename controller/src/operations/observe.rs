@@ -81,6 +81,11 @@ pub fn record(status: &TaskStatus) -> Option<Record> {
     })
 }
 
+/// Whether the recorded operation is the one that the spec asks for. Of one that others recorded nothing else is known.
+pub fn is_wanted(task: &Task, record: &Record) -> bool {
+    record.request_hash.is_none() || record.request_hash == request::hash(task)
+}
+
 /// Whether the status tells of the operation that the newest spec asks for.
 pub fn is_seen(task: &Task) -> bool {
     let told = task

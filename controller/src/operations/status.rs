@@ -12,6 +12,7 @@ use task_api_v1::{
 
 use super::{
     answer::Failure,
+    observe::find,
     situation::{Record, Stage},
 };
 use crate::names::operation_reason as reason;
@@ -26,10 +27,23 @@ const MESSAGE_LENGTH_MAX: usize = 1024;
 ///
 /// It names each field that it owns, those that are to be absent as `null`: what others wrote there does not stay. Lists are written as a
 /// whole, which is safe since the patch holds the version that they were read at.
-pub fn patch(task: &Task, record: &Record, failure: Option<&Failure>, now: Timestamp) -> Value {
+///
+/// `is_seen` says that nothing else is to be done for this generation of the spec.
+pub fn patch(
+    task: &Task,
+    record: &Record,
+    failure: Option<&Failure>,
+    is_seen: bool,
+    now: Timestamp,
+) -> Value {
     let now = whole_seconds(now);
     let before = task.status.clone().unwrap_or_default();
-    let generation = task.metadata.generation;
+    let generation = if is_seen {
+        task.metadata.generation
+    } else {
+        let told = find(&before, condition::ASYNC_OPERATION);
+        told.and_then(|told| told.observed_generation)
+    };
     let operation = operation(record);
     json!({
         "metadata": {
@@ -199,7 +213,7 @@ mod tests {
     /// `task` after the patch.
     fn patched(task: &Task, record: &Record, failure: Option<&Failure>) -> Task {
         let mut value = serde_json::to_value(task).unwrap();
-        json_patch::merge(&mut value, &patch(task, record, failure, at(300).0));
+        json_patch::merge(&mut value, &patch(task, record, failure, true, at(300).0));
         serde_json::from_value(value).unwrap()
     }
 
@@ -329,9 +343,24 @@ mod tests {
     }
 
     #[test]
+    fn an_end_that_another_operation_follows_leaves_the_generation_to_be_seen() {
+        let mut task = patched(
+            &task("web").needs_operation().build(),
+            &record(Stage::Following),
+            None,
+        );
+        task.metadata.generation = Some(2);
+        for (is_seen, expected) in [(false, 1), (true, 2)] {
+            let patch = patch(&task, &failed("Superseded"), None, is_seen, at(0).0);
+            let told = &patch["status"]["conditions"][0];
+            assert_eq!(told["observedGeneration"], expected);
+        }
+    }
+
+    #[test]
     fn the_patch_is_for_the_object_that_was_read() {
         let task = task("web").needs_operation().build();
-        let patch = patch(&task, &record(Stage::Starting), None, at(0).0);
+        let patch = patch(&task, &record(Stage::Starting), None, true, at(0).0);
         assert_eq!(
             patch["metadata"],
             json!({"uid": "uid-of-web", "resourceVersion": "1"})

@@ -10,7 +10,6 @@ use kube::{Client, runtime::reflector::ObjectRef};
 use task_api_v1::Task;
 
 use super::{
-    answer::Failure,
     client::Connection,
     decide::{Call, Learnt, News, Step, decide, may_go},
     driver::Operations,
@@ -118,7 +117,12 @@ pub async fn turn(
                     Step::Wait(until) => Some(instant(until)),
                     _ => None,
                 };
-                let task = turn.acknowledge(task, situation.record.as_ref()).await?;
+                let task = match &situation.record {
+                    Some(record) if again.is_none() || observe::is_wanted(&task, record) => {
+                        turn.acknowledge(task, record).await?
+                    }
+                    _ => task,
+                };
                 let ended = turn.ended(Some(task), again);
                 return Ok(Ended { may_go, ..ended });
             }
@@ -159,7 +163,7 @@ impl Turn<'_> {
         ahead: &Record,
         (connection, permit): (&Connection, Permit),
     ) -> Result<Option<(Task, News)>, request::Error> {
-        let patch = status::patch(task, ahead, None, Timestamp::now());
+        let patch = status::patch(task, ahead, None, true, Timestamp::now());
         // A write that is not known to have happened is no leave to call.
         let Write::Written(task) = store::write(self.client, self.key, &patch).await? else {
             return Ok(None);
@@ -208,6 +212,7 @@ impl Turn<'_> {
             task,
             &learnt.record,
             learnt.failure.as_ref(),
+            observe::is_wanted(task, &learnt.record),
             Timestamp::now(),
         );
         let mut tries = 1;
@@ -233,15 +238,11 @@ impl Turn<'_> {
     }
 
     /// Notes in the status that the spec of this generation was looked at, if it does not say so yet.
-    async fn acknowledge(
-        &self,
-        task: Task,
-        record: Option<&Record>,
-    ) -> Result<Task, request::Error> {
-        let Some(record) = record.filter(|_| !observe::is_seen(&task)) else {
+    async fn acknowledge(&self, task: Task, record: &Record) -> Result<Task, request::Error> {
+        if observe::is_seen(&task) {
             return Ok(task);
-        };
-        let patch = status::patch(&task, record, None::<&Failure>, Timestamp::now());
+        }
+        let patch = status::patch(&task, record, None, true, Timestamp::now());
         match store::write(self.client, self.key, &patch).await? {
             Write::Written(written) => Ok(*written),
             Write::Lost => Ok(task),

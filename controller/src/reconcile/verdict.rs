@@ -8,7 +8,7 @@ use super::{
     setback::{Setback, SetbackKind},
 };
 use crate::{
-    names::reason,
+    names::{operation_reason::SUPERSEDED, reason},
     operations::{driver::Attendance, observe::find},
 };
 
@@ -67,12 +67,15 @@ pub fn operation_gate(task: &Task, attendance: Attendance) -> Option<HeldBack> {
     if attendance.is_unknown {
         return Some(HeldBack::UnknownProvider);
     }
-    let phase = task
-        .status
-        .as_ref()
-        .and_then(|status| status.operation.as_ref()?.phase);
+    let status = task.status.as_ref();
+    let phase = status.and_then(|status| status.operation.as_ref()?.phase);
+    let told = status.and_then(|status| find(status, condition::ASYNC_OPERATION));
     match phase {
         Some(OperationPhase::Ready) => None,
+        // Another one follows.
+        Some(OperationPhase::Failed) if told.is_some_and(|told| told.reason == SUPERSEDED) => {
+            Some(HeldBack::OperationPending)
+        }
         Some(OperationPhase::Failed) => Some(HeldBack::OperationFailed),
         Some(OperationPhase::Creating) | None => Some(HeldBack::OperationPending),
     }

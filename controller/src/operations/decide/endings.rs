@@ -89,13 +89,14 @@ pub fn ended(situation: &Situation, record: &Record, why: Why) -> Learnt {
 
 /// It ended for a reason of ours.
 pub fn failed(situation: &Situation, record: &Record, reason: &str, message: &str) -> Learnt {
-    let failure = Failure::new(reason, message);
+    // That it was to end is no failure.
+    let failure = (reason != reason::SUPERSEDED).then(|| Failure::new(reason, message));
     let stage = Stage::Failed {
         at: situation.now,
         reason: reason.to_owned(),
         message: message.to_owned(),
     };
-    at_the_end(record, stage, Some(failure))
+    at_the_end(record, stage, failure)
 }
 
 /// It ended for a reason of the provider's, whose code is none of our reasons, whatever it is.

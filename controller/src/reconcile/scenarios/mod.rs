@@ -22,6 +22,7 @@ use crate::{
     metrics::Metrics,
     operations::{driver::Operations, providers::registry::Registry},
     retry::{FIRST_WAIT_PASSING, Retries},
+    shards::Replica,
     watched::Watched,
     work_queue::Limits,
 };
@@ -205,18 +206,18 @@ struct World {
 }
 
 /// Operations that get no turn, as when the controller is about to stop.
-fn operations(client: &Client, tasks: &Arc<Cache<Watched>>, events: &Events) -> Arc<Operations> {
+fn operations(tasks: &Arc<Cache<Watched>>, events: &Events) -> Arc<Operations> {
     let limits = Limits {
         workers: 1,
         queue_size: 1,
     };
     let (operations, _woken) = Operations::new(
-        client.clone(),
+        Replica::new("here".to_owned(), 1).0.shards(),
         Arc::clone(tasks),
         Registry::default(),
         limits,
         events.clone(),
-        Metrics::default().operations(),
+        Metrics::new(false).operations(),
     );
     // It stops when it is first polled.
     let _ = operations.queue.drain().now_or_never();
@@ -228,7 +229,7 @@ fn controller(scenario: Scenario, task: &Task) -> World {
     let (client, log) = played(scenario, task);
     let (events, notes) = events::channel();
     let tasks = Cache::of([Watched(Ok(task.clone()))]);
-    let operations = operations(&client, &tasks, &events);
+    let operations = operations(&tasks, &events);
     let context = Context {
         client,
         caches: Caches {
