@@ -108,6 +108,11 @@ impl ClusterDir {
         self.logs().join(format!("{program}.log"))
     }
 
+    /// The file of the providers that the controller knows.
+    pub(crate) fn providers(&self) -> PathBuf {
+        self.root.join("providers.yaml")
+    }
+
     pub(crate) fn status(&self) -> PathBuf {
         self.root.join("status.json")
     }

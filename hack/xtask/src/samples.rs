@@ -1,4 +1,4 @@
-//! One Task of each version in the local control plane, as a person would apply and read it with kubectl.
+//! Tasks of each version in the local control plane, as a person would apply and read it with kubectl.
 
 use std::{
     ffi::OsStr,
@@ -35,7 +35,7 @@ pub(crate) async fn apply_and_show(dir: &ClusterDir, status: &Status) -> Result<
     let samples = workspace()?.join("hack/samples");
     let samples = samples.as_os_str();
     let kubectl = Kubectl { dir, status };
-    say::step("applying hack/samples and waiting until both Tasks are Ready");
+    say::step("applying hack/samples and waiting until all Tasks are Ready");
     kubectl
         .run(&["apply".as_ref(), "-f".as_ref(), samples])
         .await?;

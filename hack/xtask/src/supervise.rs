@@ -1,10 +1,11 @@
-//! The process that owns the local control plane and the operator's two programs: they live as long as it does.
+//! The process that owns the local control plane, the operator's two programs and a provider for them: they live as long as it does.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{fs, io, path::PathBuf, time::Duration};
 
 use control_plane::{ControlPlane, Options, Tool, crd};
 use local_operator::{Program, ProgramError, Webhook, WebhookError, issue_certificates};
 use nix::unistd::setsid;
+use provider_simulator::Simulator;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
@@ -33,10 +34,12 @@ pub(crate) enum Error {
     Supervised(#[from] programs::Error),
     #[error(transparent)]
     Crd(#[from] crd::Error),
+    #[error(transparent)]
+    Simulator(#[from] provider_simulator::Error),
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
     #[error("cannot write {}", path.display())]
-    Status { path: PathBuf, source: io::Error },
+    Write { path: PathBuf, source: io::Error },
 }
 
 /// Starts everything and keeps it running.
@@ -69,7 +72,12 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
     let webhook = Webhook::of(conversion.listens(), certificates)?;
     let mut conversion = Supervised::new(conversion)?;
     crd::install(control_plane.client()?, &webhook.definition()).await?;
-    let controller = Program::controller(executables, control_plane.kubeconfig(), logs, &[])?;
+    let simulator = Simulator::start().await?;
+    let path = dir.providers();
+    fs::write(&path, providers(&simulator)).map_err(|source| Error::Write { path, source })?;
+    let further = ["--providers".into(), dir.providers().into()];
+    let kubeconfig = control_plane.kubeconfig();
+    let controller = Program::controller(executables, kubeconfig, logs, &further)?;
     let mut controller = Supervised::new(controller)?;
     let mut told = None;
     loop {
@@ -83,7 +91,7 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
             let path = dir.status();
             status
                 .write(&path)
-                .map_err(|source| Error::Status { path, source })?;
+                .map_err(|source| Error::Write { path, source })?;
             told = Some(status);
         } else if !dir.status().exists() {
             return Ok(());
@@ -107,4 +115,12 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
             }
         }
     }
+}
+
+/// The file of providers by which Tasks can have operations carried out.
+fn providers(simulator: &Simulator) -> String {
+    format!(
+        "# A simulator, for trying operations out.\nproviders:\n  - name: simulator\n    url: {}\n    polling: {{interval: 2s}}\n",
+        simulator.url()
+    )
 }

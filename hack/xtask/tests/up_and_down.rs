@@ -95,7 +95,7 @@ fn table<'a>(output: &'a str, resource: &str) -> Vec<&'a str> {
 
 // One test, since each start takes seconds.
 #[test]
-fn up_shows_both_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leaves_nothing() {
+fn up_shows_the_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leaves_nothing() {
     let local = Local::new();
 
     let output = local.up();
@@ -105,7 +105,7 @@ fn up_shows_both_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leav
             .iter()
             .filter_map(|row| row.split_whitespace().next())
             .collect();
-        assert_eq!(names, ["reporting", "storefront"], "{output}");
+        assert_eq!(names, ["database", "reporting", "storefront"], "{output}");
         assert!(rows.iter().all(|row| row.contains("True")), "{output}");
     }
     let [conversion, controller] = [local.pid("conversion"), local.pid("controller")];
@@ -137,12 +137,11 @@ fn up_shows_both_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leav
     let controller = local.pid("controller");
     let runs = |pid: i32| Path::new(&format!("/proc/{pid}")).exists();
     assert!(runs(controller));
-    // The controller is told its kubeconfig by its environment, so its command line names no folder.
     let processes = processes_of(&local.state());
     assert_eq!(
         processes.len(),
-        7,
-        "five of the control plane, supervisor, task-conversion: {processes:#?}"
+        8,
+        "five of the control plane, supervisor, task-conversion, task-controller: {processes:#?}"
     );
     assert!(local.xtask("down").status.success());
     assert_eq!(processes_of(&local.state()), Vec::<String>::new());
