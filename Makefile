@@ -45,6 +45,10 @@ test-kills: export KILLS ?= 500
 test-kills: ## What takes long: the controller is killed KILLS times while operations start and end; one operation for each Task.
 	$(CARGO) test --package task-tests --test operation_kills -- --nocapture
 
+.PHONY: test-faults
+test-faults: ## What takes a quarter of an hour: replicas of the controller that are killed, cut off and robbed of their Leases while Tasks change.
+	TASK_FAULTS=10 $(CARGO) test --package task-tests --test replicas -- --nocapture
+
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server

@@ -142,7 +142,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     let (events, notes) = events::channel();
     let (passes_ended, end) = oneshot::channel::<()>();
     let published = tokio::spawn(notes.publish(client.clone(), end.map(drop)));
-    let (replica, gained) = shards::Replica::new(identity, args.replicas.shards);
+    let (replica, gained) = shards::Replica::new(identity.clone(), args.replicas.shards);
     let shards = replica.shards();
     let caches = Caches {
         tasks,
@@ -201,6 +201,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         namespace = namespace.unwrap_or("all"),
+        replica = identity,
         "started"
     );
     let task_events =

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Every request, when it has been answered; of a watch also when it begins to be.
+/// Every request, when it has been answered, and of Leases all that was said; of a watch also when it begins to be.
 const POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata"}]}"#;
+    "rules": [
+        {"level": "RequestResponse", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]},
+        {"level": "Metadata"}
+    ]}"#;
 
 /// The audit log of an API server.
 #[derive(Clone, Debug)]
@@ -66,12 +69,20 @@ impl AuditLog {
                 event["verb"] == "watch" || event["objectRef"]["resource"] == "leases";
             agent.starts_with("task-controller/") && !is_for_presence
         };
+        let events = self.events()?;
+        let asked = events.iter().filter(|event| is_asked(event));
+        Ok(asked.map(Request::of).collect())
+    }
+
+    /// All events so far, as the API server wrote them.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn events(&self) -> io::Result<Vec<Value>> {
         Ok(fs::read_to_string(&self.log)?
             .lines()
             // The last one may be only half written.
             .filter_map(|line| serde_json::from_str(line).ok())
-            .filter(is_asked)
-            .map(|event| Request::of(&event))
             .collect())
     }
 }

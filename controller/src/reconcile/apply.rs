@@ -186,7 +186,8 @@ where
                     return Ok(Settled { live, put_right });
                 };
                 put_right = Some(format!("{place} of {}", describe(desired)));
-                json!({ "uid": live.uid() })
+                // The version: not if the network held it up until another replica has written.
+                json!({ "uid": live.uid(), "resourceVersion": live.resource_version() })
             }
             // No object has this version, so that this creates or conflicts, and never changes
             // an object that is not in the cache: it lacks our label, or is foreign. A plain create would

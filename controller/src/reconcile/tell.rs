@@ -117,18 +117,21 @@ async fn patch(
     let namespace = task.namespace.as_deref().unwrap_or_default();
     let api: Api<Watched> = Api::namespaced(client.clone(), namespace);
     // Server-side apply owns the conditions one by one, so that those of the operation stay.
-    let patch = Patch::Apply(json!({
-        "apiVersion": Task::api_version(&()),
-        "kind": Task::kind(&()),
-        // Not to a later Task of the same name.
-        "metadata": { "uid": task.uid },
-        "status": next,
-    }));
+    let patch = |version: &Option<String>| {
+        Patch::Apply(json!({
+            "apiVersion": Task::api_version(&()),
+            "kind": Task::kind(&()),
+            // Not to a later Task of the same name; and not if the network held it up until another replica has written.
+            "metadata": { "uid": task.uid, "resourceVersion": version },
+            "status": next,
+        }))
+    };
     let params = PatchParams::apply(FIELD_MANAGER).force();
     let name = task.name.as_deref().unwrap_or_default();
+    let mut version = task.resource_version.clone();
     let mut tries = 0;
     loop {
-        match in_time(api.patch_status(name, &params, &patch)).await {
+        match in_time(api.patch_status(name, &params, &patch(&version))).await {
             Ok(mut written) => {
                 written.trim();
                 return Ok(Some(written));
@@ -136,9 +139,11 @@ async fn patch(
             Err(error) if error.code() == Some(404) => return Ok(None),
             Err(error) if error.code() == Some(409) && tries < IMMEDIATE_RETRIES => {
                 let newest = in_time(api.get_opt(name)).await?;
-                if newest.is_none_or(|newest| newest.meta().uid != task.uid) {
+                let same = newest.filter(|newest| newest.meta().uid == task.uid);
+                let Some(newest) = same else {
                     return Ok(None);
-                }
+                };
+                version = newest.meta().resource_version.clone();
                 tries += 1;
             }
             Err(error) => return Err(error),

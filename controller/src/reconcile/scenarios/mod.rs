@@ -182,8 +182,8 @@ fn played(scenario: Scenario, task: &Task) -> (Client, Log) {
             let metadata = &body["metadata"];
             let condition = match (&metadata["resourceVersion"], &metadata["uid"]) {
                 _ if body.is_array() => " by JSON patch",
+                (Value::String(_), Value::String(_)) => " if same",
                 (Value::String(_), _) => " if absent",
-                (_, Value::String(_)) => " if same",
                 _ => "",
             };
             log.lock()
