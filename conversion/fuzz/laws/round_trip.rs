@@ -100,7 +100,8 @@ fn seen(mut object: Value) -> Option<Value> {
     Some(object)
 }
 
-/// Whether nothing in the object is changed on purpose on the way: the reserved annotations and the old names of the status.
+/// Whether nothing in the object is changed on purpose on the way: the reserved annotations and the old names of the status, which v1
+/// has no fields of.
 fn is_plain(object: &Value) -> bool {
     let has = |container: &str, names: &[&str]| {
         let container = object.pointer(container);
@@ -112,7 +113,8 @@ fn is_plain(object: &Value) -> bool {
     let old_names = ["taskStatus", "taskResult", "completedAt"];
     let operation = object.pointer("/status/operation");
     !has("/metadata/annotations", &RESERVED)
-        && !(is_spoke && (has("/status", &old_names) || operation.is_some()))
+        && !has("/status", &old_names)
+        && !(is_spoke && operation.is_some())
 }
 
 /// Whether the spec is one that its version can have: of a rest, only such values are believed.
