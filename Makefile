@@ -49,9 +49,17 @@ test-kills: ## What takes long: the controller is killed KILLS times while opera
 test-faults: ## What takes a quarter of an hour: replicas of the controller that are killed, cut off and robbed of their Leases while Tasks change.
 	TASK_FAULTS=10 $(CARGO) test --package task-tests --test replicas -- --nocapture
 
+.PHONY: test-at-rest
+test-at-rest: ## What takes minutes: 1,000 Tasks at rest for 5 minutes, in which the controller must not ask the API server for anything.
+	TASKS_AT_REST=1000 SECONDS_AT_REST=300 $(CARGO) test --package task-tests --test first_light at_rest -- --nocapture
+
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server
+
+.PHONY: bench-controller
+bench-controller: ## Measure the controller with 1,000 Tasks created at once, and at rest, beside the operator at PEER_BIN if that is set.
+	$(CARGO) bench --package task-tests --bench controller
 
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/task-operator
 CARGO_FUZZ_VERSION := 0.13.2

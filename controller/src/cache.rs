@@ -25,7 +25,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use crate::names::ANNOTATION_PREFIX;
+use crate::{names::ANNOTATION_PREFIX, reconcile::scaled::is_scaling};
 
 /// How long an own write is believed in without the watch telling of it, which it does within a second.
 ///
@@ -152,7 +152,12 @@ where
 
 /// Drops from the metadata what the controller never looks at.
 pub fn trim_metadata(metadata: &mut ObjectMeta) {
-    metadata.managed_fields = None;
+    if let Some(entries) = &mut metadata.managed_fields {
+        entries.retain(is_scaling);
+        if entries.is_empty() {
+            metadata.managed_fields = None;
+        }
+    }
     if let Some(annotations) = &mut metadata.annotations {
         annotations.retain(|name, _| name.starts_with(ANNOTATION_PREFIX));
     }

@@ -6,6 +6,10 @@
 /// is no longer asked for.
 pub const APPLIED_HASH: &str = "task.example.io/applied-hash";
 
+/// Annotation on a Deployment: the replicas that the Task asked for when it was applied. While it asks for the same, what an
+/// autoscaler makes of them is left alone.
+pub const APPLIED_REPLICAS: &str = "task.example.io/applied-replicas";
+
 /// Annotation on the pod template: a hash of the ConfigMap's content, so that new content rolls the pods.
 pub const CONFIG_HASH: &str = "task.example.io/config-hash";
 

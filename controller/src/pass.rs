@@ -83,7 +83,7 @@ pub async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, 
 /// When to repeat a pass that failed.
 pub fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
     let context = shared.context_of(&ObjectRef::from_obj(&*watched));
-    let wait = reconcile::retry_after(&watched, context);
+    let wait = reconcile::retry_after(&watched, error, context);
     tracing::warn!(
         %error,
         "the pass failed and is repeated in {:.1} s",

@@ -86,6 +86,11 @@ impl Retries {
         self.wait_after_failure_at(key, metadata, Instant::now())
     }
 
+    /// How often in a row a pass over this Task has failed, or something had to be put right.
+    pub fn failures(&self, key: &ObjectRef<Watched>) -> u32 {
+        self.failing().get(key).map_or(0, |last| last.failures)
+    }
+
     /// Forgets the failures of a Task of which a whole pass succeeded; not yet so where others may undo it.
     pub fn succeeded(&self, key: &ObjectRef<Watched>) {
         self.succeeded_at(key, Instant::now());

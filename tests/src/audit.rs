@@ -63,11 +63,19 @@ impl AuditLog {
     /// # Errors
     /// When the log cannot be read.
     pub fn of_controller(&self) -> io::Result<Vec<Request>> {
+        self.of_agent("task-controller/")
+    }
+
+    /// The same of a client whose user agent begins like this.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn of_agent(&self, prefix: &str) -> io::Result<Vec<Request>> {
         let is_asked = |event: &Value| {
             let agent = event["userAgent"].as_str().unwrap_or_default();
             let is_for_presence =
                 event["verb"] == "watch" || event["objectRef"]["resource"] == "leases";
-            agent.starts_with("task-controller/") && !is_for_presence
+            agent.starts_with(prefix) && !is_for_presence
         };
         let events = self.events()?;
         let asked = events.iter().filter(|event| is_asked(event));
@@ -81,6 +89,8 @@ impl AuditLog {
     pub fn events(&self) -> io::Result<Vec<Value>> {
         Ok(fs::read_to_string(&self.log)?
             .lines()
+            // Most are of others.
+            .filter(|line| line.contains(prefix))
             // The last one may be only half written.
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect())
@@ -88,6 +98,11 @@ impl AuditLog {
 }
 
 impl Request {
+    /// Whether it changes something.
+    pub fn is_write(&self) -> bool {
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+    }
+
     fn of(event: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = &event["objectRef"];

@@ -6,6 +6,7 @@
 //! | see to its operation | [`operations::driver`](crate::operations::driver) | no, others do that |
 //! | what there is | [`observe`] | no, it asks the caches |
 //! | what there should be | [`build`] | no, pure |
+//! | what of it is an autoscaler's | [`scaled`] | no, pure |
 //! | is it so already? | [`compare`] | no, pure |
 //! | make it so | [`apply`] | only for children that differ |
 //! | what others changed so that it cannot be made so | [`reclaim`] | no, pure; [`apply`] does it |
@@ -27,7 +28,8 @@ use kube::{
 use task_api_v1::{OperationPhase, Task, TaskPhase};
 
 use crate::{
-    events::Events,
+    events::{Events, Note},
+    names::event,
     operations::{
         driver::{Attendance, Operations},
         observe as operation,
@@ -50,6 +52,7 @@ pub mod reclaim;
 pub mod request;
 pub mod requeue;
 pub mod rollout;
+pub mod scaled;
 pub mod setback;
 pub mod status;
 pub mod tell;
@@ -148,10 +151,13 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
         return settled(context, &key, task, finding, attendance).await;
     }
 
-    let children = build::children(task)?;
+    let mut children = build::children(task)?;
     let observed = observe::observe(task, &children, &context.caches);
     let known = observed.deployment.ours();
     let known = known.as_deref();
+    if let Some(live) = known {
+        scaled::leave_to_others(task.spec.replicas, &mut children.deployment, live);
+    }
     if let Attempt::NotYet(before) = context.retries.attempt(&key, &task.metadata)
         // Somebody else may have put it right.
         && !apply::is_applied(&children, &observed)?
@@ -259,11 +265,20 @@ fn is_told(setback: &Setback, again: bool) -> bool {
     setback.kind != SetbackKind::Passing || again
 }
 
-/// When to repeat a pass that failed: later each time, as long as it keeps failing.
-pub fn retry_after(watched: &Watched, context: &Context) -> Duration {
-    context
-        .retries
-        .wait_after_failure(&ObjectRef::from_obj(watched), watched.meta())
+/// When to repeat a pass that failed with `error`: later each time, as long as it keeps failing.
+///
+/// Where it is the status that cannot be written, an Event says so, when that has happened twice.
+pub fn retry_after(watched: &Watched, error: &Error, context: &Context) -> Duration {
+    let key = ObjectRef::from_obj(watched);
+    let wait = context.retries.wait_after_failure(&key, watched.meta());
+    if matches!(error, Error::Tell(_)) && context.retries.failures(&key) == 2 {
+        let note = Note {
+            reason: event::RECONCILE_FAILED,
+            text: error.to_string(),
+        };
+        context.events.tell(watched.meta(), note);
+    }
+    wait
 }
 
 impl Outcome {

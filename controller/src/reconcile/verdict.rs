@@ -5,6 +5,7 @@ use task_api_v1::{OperationPhase, Task, TaskPhase, names::condition};
 
 use super::{
     rollout::{self, under_way},
+    scaled,
     setback::{Setback, SetbackKind},
 };
 use crate::{
@@ -108,13 +109,19 @@ pub fn judge(task: &Task, finding: Finding<'_>) -> Verdict {
     match finding {
         Finding::HeldBack(why, deployment) => judge_held_back(task, why, deployment),
         Finding::SetBack(setback, Some(deployment)) if setback.kind == SetbackKind::Undone => {
-            let mut verdict = rollout::judge(task.spec.replicas, deployment);
+            let mut verdict = rollout::judge(wanted(task, deployment), deployment);
             verdict.message = format!("{}; {}", verdict.message, setback.message);
             verdict
         }
         Finding::SetBack(setback, deployment) => judge_setback(setback, deployment),
-        Finding::Applied(deployment) => rollout::judge(task.spec.replicas, deployment),
+        Finding::Applied(deployment) => rollout::judge(wanted(task, deployment), deployment),
     }
+}
+
+/// How many pods there should be.
+fn wanted(task: &Task, deployment: &Deployment) -> i32 {
+    let asked = task.spec.replicas;
+    scaled::by_others(asked, deployment).unwrap_or(asked)
 }
 
 /// Judges a Task that does not decode, for this reason. Its workload, if there is one, is left as it is.

@@ -8,6 +8,7 @@ mod injected;
 mod lifetime;
 mod numbers;
 mod refused;
+mod scaled;
 mod unready;
 
 use std::path::Path;

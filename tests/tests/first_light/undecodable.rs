@@ -1,21 +1,31 @@
 //! Tasks that the API server admits without the webhooks, and the controller cannot decode.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use task_tests::Kubectl;
 
 use crate::{V1, operator, phase, v1};
+
+fn nested(levels: usize) -> Value {
+    let parameters = json!({"a": (0..levels).fold(json!(1), |inner, _| json!([inner]))});
+    json!({"operation": {"provider": "p", "parameters": parameters}})
+}
 
 #[tokio::test]
 async fn a_task_nested_too_deeply_is_told_so_and_stops_no_other() {
     let operator = operator().await;
     let kubectl = Kubectl::in_namespace(operator, "deep").await;
-    let parameters = json!({"a": (0..200).fold(json!(1), |inner, _| json!([inner]))});
-    let deep = v1(
-        "deep",
-        json!({"operation": {"provider": "p", "parameters": parameters}}),
-    );
+    kubectl
+        .ok_with(&["create", "-f", "-"], &v1("deep", nested(1)))
+        .await;
+    let task = kubectl
+        .until(V1, "deep", |task| phase(task) == "Pending")
+        .await;
+    let uid = task["metadata"]["uid"].as_str().unwrap();
     operator.remove_admission().await.unwrap();
-    kubectl.ok_with(&["create", "-f", "-"], &deep).await;
+    let patch = json!({"spec": nested(200)}).to_string();
+    kubectl
+        .ok(&["patch", V1, "deep", "--type=merge", "--patch", &patch])
+        .await;
     operator.install_admission().await.unwrap();
     kubectl
         .ok(&[
@@ -32,6 +42,10 @@ async fn a_task_nested_too_deeply_is_told_so_and_stops_no_other() {
         kubectl.ok(&["get", V1, "deep", reason]).await,
         "Failed Undecodable"
     );
+    let told = ["FinalizerAdded", "ReconcileFailed"];
+    kubectl.until_events(uid, &told).await;
+    let numbers = operator.metrics().await.unwrap();
+    assert!(!numbers.contains("task_undecodable_total 0"), "{numbers}");
 
     // A list has it too: after a start, and when a watch was interrupted.
     operator.kill_and_restart_controller().unwrap();
@@ -40,4 +54,10 @@ async fn a_task_nested_too_deeply_is_told_so_and_stops_no_other() {
     kubectl
         .until(V1, "next", |task| phase(task) == "Succeeded")
         .await;
+
+    kubectl
+        .ok(&["delete", "task", "deep", "--timeout=60s"])
+        .await;
+    let told = ["FinalizerAdded", "ReconcileFailed", "Deleted"];
+    kubectl.until_events(uid, &told).await;
 }

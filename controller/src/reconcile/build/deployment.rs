@@ -19,8 +19,15 @@ use crate::names;
 
 /// The Deployment that runs the Task's container; `config_hash` stands for the ConfigMap's content.
 pub(super) fn deployment(owner: &Owner, spec: &TaskSpec, config_hash: String) -> Deployment {
+    let asked = (
+        names::APPLIED_REPLICAS.to_owned(),
+        spec.replicas.to_string(),
+    );
     Deployment {
-        metadata: owner.child(owner.name.clone()),
+        metadata: ObjectMeta {
+            annotations: Some([asked].into()),
+            ..owner.child(owner.name.clone())
+        },
         spec: Some(DeploymentSpec {
             replicas: Some(spec.replicas),
             selector: LabelSelector {

@@ -122,7 +122,7 @@ async fn a_clean_up_that_fails_is_told_once_and_repeated_later_each_time() {
             &[]
         };
         assert_eq!(world.events(), told);
-        waits.push(retry_after(&watched, &world.context));
+        waits.push(retry_after(&watched, &error, &world.context));
         world.requests();
         world.pass(&task).await.unwrap();
         assert_eq!(world.requests(), [""; 0], "before the next try is due");

@@ -39,6 +39,8 @@ enum Scenario {
     Healthy,
     /// A Service of the Task's name is there, of which the watch has not told, and this says whose.
     ServiceIsThere(Whose),
+    /// The API server has trouble with the Service.
+    ServiceFails,
     /// The Service is refused by a quota.
     ServiceIsRefused,
     /// The Service is changed by others all the time.
@@ -84,6 +86,7 @@ impl Scenario {
                 "GET" => (200, Whose::Ours.service(task)),
                 _ => status(409, "Conflict"),
             },
+            (Self::ServiceFails, "services") => status(500, "InternalError"),
             (Self::ServiceIsRefused, "services") => status(403, "Forbidden"),
             (Self::ServiceIsInvalid, "services") => match verb {
                 "GET" => (200, Whose::Ours.service(task)),

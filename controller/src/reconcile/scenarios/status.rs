@@ -12,19 +12,48 @@ async fn a_status_that_cannot_be_written_fails_the_pass_but_not_the_children() {
 }
 
 #[tokio::test]
-async fn a_status_that_cannot_be_written_is_tried_again_later_each_time() {
+async fn a_status_that_cannot_be_written_is_tried_again_later_each_time_and_told_once() {
     for task in [task("web").build(), task("web").needs_operation().build()] {
-        let world = controller(Scenario::StatusFails, &task);
+        let mut world = controller(Scenario::StatusFails, &task);
         let watched = Watched(Ok(task.clone()));
         let mut waits = Vec::new();
-        for _ in 0..5 {
-            world.pass(&task).await.unwrap_err();
-            waits.push(retry_after(&watched, &world.context));
+        for round in 0..5 {
+            let error = world.pass(&task).await.unwrap_err();
+            waits.push(retry_after(&watched, &error, &world.context));
+            let told = if round == 1 {
+                &["ReconcileFailed"][..]
+            } else {
+                &[]
+            };
+            assert_eq!(world.events(), told, "{round}");
             world.context.retries.come_due();
         }
         assert!(waits.is_sorted(), "{waits:?}");
         assert!(waits[4] >= 16 * FIRST_WAIT_PASSING, "{waits:?}");
     }
+}
+
+#[tokio::test]
+async fn what_may_pass_by_itself_is_told_once_it_has_happened_twice() {
+    let task = task("web").build();
+    let mut world = controller(Scenario::ServiceFails, &task);
+    let requests = ["PATCH configmaps if absent", "PATCH services if absent"];
+    world.pass(&task).await.unwrap_err();
+    assert_eq!(world.requests(), requests);
+    world.pass(&task).await.unwrap();
+    assert_eq!(world.requests(), [""; 0], "before the next try is due");
+    assert_eq!(world.events(), [""; 0]);
+    for told in [&["ReconcileFailed"][..], &[]] {
+        world.context.retries.come_due();
+        world.pass(&task).await.unwrap_err();
+        assert_eq!(world.events(), told);
+    }
+    let told = &world.status().conditions.unwrap()[1];
+    assert_eq!(
+        (told.type_.as_str(), told.status.as_str()),
+        ("Reconciling", "True")
+    );
+    assert_eq!(told.reason, "Retrying");
 }
 
 #[tokio::test]
