@@ -53,6 +53,10 @@ test-faults: ## What takes a quarter of an hour: replicas of the controller that
 test-at-rest: ## What takes minutes: 1,000 Tasks at rest for 5 minutes, in which the controller must not ask the API server for anything.
 	TASKS_AT_REST=1000 SECONDS_AT_REST=300 $(CARGO) test --package task-tests --test first_light at_rest -- --nocapture
 
+.PHONY: test-refused
+test-refused: ## What takes minutes: 1,000 Tasks whose children the API server refuses, beside one whose children it does not.
+	TASKS_REFUSED=1000 $(CARGO) test --package task-tests --test controller refused -- --nocapture
+
 .PHONY: bench-server
 bench-server: ## Measure the webhook server over HTTPS, beside the server at PEER_URL if that is set.
 	$(CARGO) bench --package task-conversion --bench server

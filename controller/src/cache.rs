@@ -13,7 +13,6 @@ use std::{
 };
 
 use futures::{Stream, StreamExt};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Resource,
     runtime::{
@@ -24,8 +23,6 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
-
-use crate::{names::ANNOTATION_PREFIX, reconcile::scaled::is_scaling};
 
 /// How long an own write is believed in without the watch telling of it, which it does within a second.
 ///
@@ -131,10 +128,7 @@ where
     let told = Arc::clone(&cache);
     let events = watcher(api, config)
         .default_backoff()
-        .modify(move |object| {
-            trim_metadata(object.meta_mut());
-            trim(object);
-        })
+        .modify(trim)
         .reflect(writer)
         .filter_map(move |event| {
             let event = event
@@ -148,19 +142,6 @@ where
             std::future::ready(event)
         });
     (cache, events)
-}
-
-/// Drops from the metadata what the controller never looks at.
-pub fn trim_metadata(metadata: &mut ObjectMeta) {
-    if let Some(entries) = &mut metadata.managed_fields {
-        entries.retain(is_scaling);
-        if entries.is_empty() {
-            metadata.managed_fields = None;
-        }
-    }
-    if let Some(annotations) = &mut metadata.annotations {
-        annotations.retain(|name, _| name.starts_with(ANNOTATION_PREFIX));
-    }
 }
 
 fn newer<K: Resource>(own: Option<Arc<K>>, watched: Option<Arc<K>>) -> Option<Arc<K>> {

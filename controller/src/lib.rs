@@ -10,6 +10,7 @@
 //! | [`reconcile`] | one pass over one Task |
 //! | [`cache`] | what the API server holds, as far as the controller has heard |
 //! | [`watched`] | a Task as the watch gives it, also one that does not decode |
+//! | [`stored`] | a child as the caches hold it |
 //! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
 //! | [`shards`] | which replica looks after which Task |
@@ -38,6 +39,7 @@ pub mod retry;
 pub mod run;
 pub mod shards;
 pub mod stop;
+pub mod stored;
 pub mod triggers;
 pub mod watched;
 pub mod work_queue;

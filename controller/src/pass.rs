@@ -32,6 +32,7 @@ impl Shared {
         let context = self.context_of(task);
         context.retries.forget(task);
         context.operations.forget(task);
+        context.rests.forget(task);
         self.metrics.passes().forget(task);
     }
 

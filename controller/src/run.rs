@@ -42,10 +42,12 @@ use crate::{
         Context,
         build::labels,
         observe::{self, Caches},
+        rest::Rests,
     },
     retry::Retries,
     shards::{self, Shards},
     stop::{self, stopped, stopped_for},
+    stored::Stored,
     triggers,
     watched::Watched,
 };
@@ -129,14 +131,20 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Watched::trim,
     );
     let (config_maps, config_map_events) = cache::watch(
-        api::<ConfigMap>(&client, namespace),
+        api::<Stored<ConfigMap>>(&client, namespace),
         managed.clone(),
         |_| {},
     );
-    let (services, service_events) =
-        cache::watch(api::<Service>(&client, namespace), managed.clone(), |_| {});
-    let (deployments, deployment_events) =
-        cache::watch(api::<Deployment>(&client, namespace), managed, |_| {});
+    let (services, service_events) = cache::watch(
+        api::<Stored<Service>>(&client, namespace),
+        managed.clone(),
+        |_| {},
+    );
+    let (deployments, deployment_events) = cache::watch(
+        api::<Stored<Deployment>>(&client, namespace),
+        managed,
+        |_| {},
+    );
     let store = tasks.store();
     let providers = providers(&args, &metrics)?;
     let (events, notes) = events::channel();
@@ -165,6 +173,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         retries: Retries::default(),
         events: events.clone(),
         operations: Arc::clone(&operations),
+        rests: Rests::default(),
     };
     let shared = Arc::new(Shared {
         contexts: (0..shards.count()).map(context).collect(),

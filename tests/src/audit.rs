@@ -77,7 +77,8 @@ impl AuditLog {
                 event["verb"] == "watch" || event["objectRef"]["resource"] == "leases";
             agent.starts_with(prefix) && !is_for_presence
         };
-        let events = self.events()?;
+        // Most events are of others, and need not be looked into.
+        let events = self.events_that(|line| line.contains(prefix))?;
         let asked = events.iter().filter(|event| is_asked(event));
         Ok(asked.map(Request::of).collect())
     }
@@ -87,10 +88,13 @@ impl AuditLog {
     /// # Errors
     /// When the log cannot be read.
     pub fn events(&self) -> io::Result<Vec<Value>> {
+        self.events_that(|_| true)
+    }
+
+    fn events_that(&self, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<Value>> {
         Ok(fs::read_to_string(&self.log)?
             .lines()
-            // Most are of others.
-            .filter(|line| line.contains(prefix))
+            .filter(|line| is_wanted(line))
             // The last one may be only half written.
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect())

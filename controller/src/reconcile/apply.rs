@@ -18,7 +18,7 @@ use super::{
     reclaim::{self, Remedy},
     request::{self, IMMEDIATE_RETRIES},
 };
-use crate::cache::{Cache, trim_metadata};
+use crate::{cache::Cache, stored::Stored};
 
 /// Why a child is not as it should be.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +45,8 @@ pub enum Error {
     /// The object kept changing while it was being written.
     #[error("cannot apply {0}: it is being changed by others at the same time")]
     Contended(String),
-    /// An object could not be written as JSON.
-    #[error("cannot write {child} as JSON: {source}")]
+    /// An object could not be written as JSON, or read from it.
+    #[error("cannot convert {child} to JSON or from it: {source}")]
     Json {
         /// The kind and the name of the child.
         child: String,
@@ -161,7 +161,7 @@ struct Settled<K> {
 /// Brings one child to `desired`, starting from what is known of it.
 async fn settle<K>(
     client: &Client,
-    cache: &Cache<K>,
+    cache: &Cache<Stored<K>>,
     task: &Task,
     desired: &K,
     mut observed: Child<K>,
@@ -174,7 +174,9 @@ where
         + Serialize
         + 'static,
 {
-    let api: Api<K> = Api::namespaced(client.clone(), &desired.namespace().unwrap_or_default());
+    let namespace = desired.namespace().unwrap_or_default();
+    let api: Api<K> = Api::namespaced(client.clone(), &namespace);
+    let stored: Api<Stored<K>> = Api::namespaced(client.clone(), &namespace);
     let mut put_right = None;
     let mut remedied = false;
     for _ in 0..=IMMEDIATE_RETRIES {
@@ -195,11 +197,11 @@ where
             // those could then never remove a field.
             _ => json!({ "resourceVersion": "1" }),
         };
-        match write(&api, desired, precondition).await {
-            Ok(mut live) => {
-                trim_metadata(live.meta_mut());
+        match write(&stored, desired, precondition).await {
+            Ok(live) => {
                 tracing::info!(child = describe(desired), "applied");
-                let live = cache.wrote(live);
+                let live = cache.wrote(live).object();
+                let live = Arc::new(live.map_err(|source| json_error(desired, source))?);
                 return Ok(Settled { live, put_right });
             }
             Err(error) if error.code() == Some(409) => {
@@ -268,9 +270,13 @@ where
     Ok(true)
 }
 
-async fn write<K>(api: &Api<K>, desired: &K, precondition: Value) -> Result<K, Error>
+async fn write<K>(
+    api: &Api<Stored<K>>,
+    desired: &K,
+    precondition: Value,
+) -> Result<Stored<K>, Error>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
+    K: Resource<DynamicType = ()> + Clone + Debug + Serialize,
 {
     let mut body = serde_json::to_value(desired).map_err(|source| json_error(desired, source))?;
     if let (Some(Value::Object(metadata)), Value::Object(more)) =

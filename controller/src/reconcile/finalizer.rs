@@ -76,11 +76,17 @@ pub async fn write(
     let mut seen: Option<Watched> = None;
     for _ in 0..=IMMEDIATE_RETRIES {
         let Some(patch) = patch(seen.as_ref().map_or(task, Watched::meta), change) else {
+            if let Some(seen) = &mut seen {
+                seen.trim();
+            }
             return Ok(seen);
         };
         let answer = in_time(api.patch(name, &params, &Patch::Json::<()>(patch))).await;
         match answer {
-            Ok(written) => return Ok(Some(written)),
+            Ok(mut written) => {
+                written.trim();
+                return Ok(Some(written));
+            }
             Err(error) if error.code() == Some(404) => return Ok(None),
             // 422 is the answer to a test that failed.
             Err(error) if matches!(error.code(), Some(409 | 422)) => {

@@ -2,6 +2,7 @@
 //!
 //! | step | module | talks to the API server |
 //! |---|---|---|
+//! | has anything changed since it came to rest? | [`rest`] | no |
 //! | hold it, or let it go | [`lifetime`] | once in its life each |
 //! | see to its operation | [`operations::driver`](crate::operations::driver) | no, others do that |
 //! | what there is | [`observe`] | no, it asks the caches |
@@ -38,6 +39,7 @@ use crate::{
     watched::Watched,
 };
 use apply::Applied;
+use rest::{Rests, Versions};
 use setback::{Setback, SetbackKind};
 use tell::Told;
 use verdict::Finding;
@@ -51,6 +53,7 @@ pub mod observe;
 pub mod reclaim;
 pub mod request;
 pub mod requeue;
+pub mod rest;
 pub mod rollout;
 pub mod scaled;
 pub mod setback;
@@ -74,6 +77,8 @@ pub struct Context {
     pub events: Events,
     /// The operations of all Tasks.
     pub operations: Arc<Operations>,
+    /// The Tasks over which a pass would find nothing new.
+    pub rests: Rests,
 }
 
 /// Why a pass failed.
@@ -85,6 +90,9 @@ pub enum Error {
     /// The children could not be built.
     #[error("cannot build the children: {0}")]
     Build(#[from] build::Error),
+    /// What there is of the children could not be decoded.
+    #[error(transparent)]
+    Observe(#[from] observe::Error),
     /// A child could not be brought to what it should be; the status says so.
     #[error(transparent)]
     Apply(#[from] apply::Error),
@@ -118,6 +126,10 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     let Some(mut newest) = context.caches.tasks.get(&key) else {
         return Ok(Outcome::NOTHING);
     };
+    let versions = Versions::of(&newest, &context.caches);
+    if context.rests.is_at(&key, &versions) {
+        return Ok(Outcome::AT_REST);
+    }
     if newest.meta().deletion_timestamp.is_some() {
         return lifetime::leave(context, &key, &newest).await;
     }
@@ -139,20 +151,22 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
         }
     };
     let attendance = context.operations.attend(&context.client, &key, task);
+    let again = attendance.again.unwrap_or(Duration::MAX);
     if is_undecided(task, attendance) {
         return Ok(Outcome {
             phase: None,
-            action: Action::requeue(attendance.again.unwrap_or(Duration::MAX)),
+            action: Action::requeue(again),
         });
     }
     if let Some(why) = verdict::operation_gate(task, attendance) {
         let deployment = observe::deployment(&task.metadata, &context.caches);
         let finding = Finding::HeldBack(why, deployment.as_deref());
-        return settled(context, &key, task, finding, attendance).await;
+        let told = settled(context, &key, task, finding).await?;
+        return Ok(Outcome::after(told, again));
     }
 
     let mut children = build::children(task)?;
-    let observed = observe::observe(task, &children, &context.caches);
+    let observed = observe::observe(task, &children, &context.caches)?;
     let known = observed.deployment.ours();
     let known = known.as_deref();
     if let Some(live) = known {
@@ -171,7 +185,11 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
             put_right: None,
         }) => {
             let finding = Finding::Applied(&deployment);
-            settled(context, &key, task, finding, attendance).await
+            let told = settled(context, &key, task, finding).await?;
+            if task.spec.operation.is_none() {
+                rest::note(context, &key, versions, told.as_ref());
+            }
+            Ok(Outcome::after(told, again))
         }
         Ok(Applied {
             deployment,
@@ -216,12 +234,10 @@ async fn settled(
     key: &ObjectRef<Watched>,
     task: &Task,
     finding: Finding<'_>,
-    attendance: Attendance,
-) -> Result<Outcome, Error> {
+) -> Result<Option<Told>, Error> {
     let told = tell::finding(context, task, finding).await?;
     context.retries.succeeded(key);
-    let wait = attendance.again.unwrap_or(Duration::MAX);
-    Ok(Outcome::after(told, wait))
+    Ok(told)
 }
 
 /// Notes what keeps `task` from being what it should be, and says so in its status, as far as that can be written.
@@ -282,6 +298,12 @@ pub fn retry_after(watched: &Watched, error: &Error, context: &Context) -> Durat
 }
 
 impl Outcome {
+    /// The Task is what it should be, and says so.
+    const AT_REST: Self = Self {
+        phase: Some(TaskPhase::Succeeded),
+        action: Action::requeue(requeue::AT_REST),
+    };
+
     /// There is nothing to do until something changes.
     const NOTHING: Self = Self {
         phase: None,

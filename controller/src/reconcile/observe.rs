@@ -10,13 +10,14 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
 use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
+use serde::de::DeserializeOwned;
 use task_api_v1::{
     Task,
     names::{GROUP, KIND},
 };
 
 use super::build::Children;
-use crate::{cache::Cache, watched::Watched};
+use crate::{cache::Cache, stored::Stored, watched::Watched};
 
 /// The caches that the controller decides from. A clone is of the same ones.
 #[derive(Clone)]
@@ -24,11 +25,11 @@ pub struct Caches {
     /// All Tasks, also those that cannot be decoded.
     pub tasks: Arc<Cache<Watched>>,
     /// The ConfigMaps that carry the controller's label.
-    pub config_maps: Arc<Cache<ConfigMap>>,
+    pub config_maps: Arc<Cache<Stored<ConfigMap>>>,
     /// The Services that carry the controller's label.
-    pub services: Arc<Cache<Service>>,
+    pub services: Arc<Cache<Stored<Service>>>,
     /// The Deployments that carry the controller's label.
-    pub deployments: Arc<Cache<Deployment>>,
+    pub deployments: Arc<Cache<Stored<Deployment>>>,
 }
 
 impl Caches {
@@ -64,27 +65,48 @@ pub enum Child<K> {
     Foreign(Option<String>),
 }
 
+/// What there is of a child cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot decode {kind} {name}: {source}")]
+pub struct Error {
+    kind: String,
+    name: String,
+    source: serde_json::Error,
+}
+
 /// The Deployment of the Task that has this metadata, whatever that Task asks for.
 pub fn deployment(task: &ObjectMeta, caches: &Caches) -> Option<Arc<Deployment>> {
-    let mut key = ObjectRef::new(task.name.as_deref()?);
-    key.namespace = task.namespace.clone();
-    Child::of(task, caches.deployments.get(&key)).ours()
+    let found = find(task, task.name.as_deref()?, &caches.deployments);
+    // Here it is only asked for to be told of.
+    found.ok()?.ours()
 }
 
 /// Finds the children of `task`.
-pub fn observe(task: &Task, children: &Children, caches: &Caches) -> Observed {
-    Observed {
-        config_map: find(task, &children.config_map, &caches.config_maps),
-        service: find(task, &children.service, &caches.services),
-        deployment: find(task, &children.deployment, &caches.deployments),
-    }
+///
+/// # Errors
+/// See [`Error`].
+pub fn observe(task: &Task, children: &Children, caches: &Caches) -> Result<Observed, Error> {
+    let of = &task.metadata;
+    Ok(Observed {
+        config_map: find(of, &children.config_map.name_any(), &caches.config_maps)?,
+        service: find(of, &children.service.name_any(), &caches.services)?,
+        deployment: find(of, &children.deployment.name_any(), &caches.deployments)?,
+    })
 }
 
-fn find<K>(task: &Task, desired: &K, cache: &Cache<K>) -> Child<K>
+fn find<K>(task: &ObjectMeta, name: &str, cache: &Cache<Stored<K>>) -> Result<Child<K>, Error>
 where
-    K: Resource<DynamicType = ()> + Clone + 'static,
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + 'static,
 {
-    Child::of(&task.metadata, cache.get(&ObjectRef::from_obj(desired)))
+    let mut key = ObjectRef::new(name);
+    key.namespace = task.namespace.clone();
+    let found = cache.get(&key).map(|stored| stored.object());
+    let found = found.transpose().map_err(|source| Error {
+        kind: K::kind(&()).into_owned(),
+        name: name.to_owned(),
+        source,
+    })?;
+    Ok(Child::of(task, found.map(Arc::new)))
 }
 
 impl<K: Resource> Child<K> {

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use task_api_v1::TaskPhase;
 
+/// The wait for a Task that is what it should be.
+pub const AT_REST: Duration = Duration::from_secs(60);
+
 /// How soon a Task that failed is looked at again.
 const FAILED_FIRST: Duration = Duration::from_secs(5);
 
@@ -18,7 +21,7 @@ pub fn look_again_after(phase: TaskPhase, failed_for: Duration) -> Duration {
     match phase {
         TaskPhase::Pending => Duration::from_secs(10),
         TaskPhase::Running => Duration::from_secs(30),
-        TaskPhase::Succeeded => Duration::from_secs(60),
+        TaskPhase::Succeeded => AT_REST,
         TaskPhase::Failed => failed_for.clamp(FAILED_FIRST, FAILED_LAST),
     }
 }

@@ -1,11 +1,11 @@
 //! Says in the status of a Task how it is, if it does not say so yet, and tells people of a turn.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{
-    Api, Client, Resource,
+    Api, Client, Resource, ResourceExt,
     api::{Patch, PatchParams},
 };
 use serde_json::json;
@@ -19,7 +19,7 @@ use super::{
     transition,
     verdict::{self, Finding, Verdict},
 };
-use crate::watched::Watched;
+use crate::{triggers, watched::Watched};
 
 /// Why the status of a Task does not say how it is.
 #[derive(Debug, thiserror::Error)]
@@ -27,12 +27,14 @@ use crate::watched::Watched;
 pub struct Error(#[source] request::Error);
 
 /// What the status of a Task says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The phase that it is in.
     pub phase: TaskPhase,
     /// When to look at it again if nothing is heard of it.
     pub look_again: Duration,
+    /// The version of the Task at which the status says this, and nothing else of it has changed that a pass depends on.
+    pub version: Option<String>,
 }
 
 /// Says in the status what was found out about `task`.
@@ -51,20 +53,26 @@ pub async fn finding(
     let deployment = finding.deployment();
     let now = now();
     let update = status::update(&task.metadata, current, &verdict, deployment, now.clone());
-    let (look_again, told) = match update {
+    let (look_again, version) = match update {
         Update::Nothing => (
             look_again_after(verdict.phase, status::failed_for(current, &now)),
-            true,
+            task.resource_version(),
         ),
-        Update::Later(wait) => (wait, true),
-        Update::Now(next) => (
-            look_again_after(verdict.phase, next.failed_for(&now)),
-            write(context, &task.metadata, current, *next).await?,
-        ),
+        Update::Later(wait) => (wait, None),
+        Update::Now(next) => {
+            let look_again = look_again_after(verdict.phase, next.failed_for(&now));
+            let Some(written) = write(context, &task.metadata, current, *next).await? else {
+                return Ok(None);
+            };
+            let depends_on = triggers::what_a_pass_depends_on;
+            let is_same = depends_on(&written) == depends_on(&Watched(Ok(task.clone())));
+            (look_again, written.resource_version().filter(|_| is_same))
+        }
     };
-    Ok(told.then_some(Told {
+    Ok(Some(Told {
         phase: verdict.phase,
         look_again,
+        version,
     }))
 }
 
@@ -90,22 +98,22 @@ pub async fn verdict(context: &Context, task: &Watched, verdict: &Verdict) -> Re
     Ok(())
 }
 
-/// Writes the status and tells of what turned; whether the Task is still there.
+/// Writes the status and tells of what turned. `None`: there is no such Task any more.
 async fn write(
     context: &Context,
     task: &ObjectMeta,
     before: Option<&TaskStatus>,
     next: OwnStatus,
-) -> Result<bool, Error> {
+) -> Result<Option<Arc<Watched>>, Error> {
     let Some(written) = patch(&context.client, task, &next).await.map_err(Error)? else {
-        return Ok(false);
+        return Ok(None);
     };
-    context.caches.tasks.wrote(written);
+    let written = context.caches.tasks.wrote(written);
     tracing::info!(phase = ?next.phase, "status written");
     if let Some(note) = transition::note(before, &next) {
         context.events.tell(task, note);
     }
-    Ok(true)
+    Ok(Some(written))
 }
 
 /// `None`: there is no such Task any more.

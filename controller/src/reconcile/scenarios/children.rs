@@ -25,10 +25,9 @@ async fn a_task_at_rest_costs_nothing() {
     let task = task("web").build();
     let mut world = controller(Scenario::Healthy, &task);
     let children = build::children(&task).unwrap();
-    world.context.caches.config_maps = Cache::of([stored(children.config_map)]);
-    world.context.caches.services = Cache::of([stored(children.service)]);
-    world.context.caches.deployments =
-        Cache::of([rolled_out(stored(children.deployment), 1, 1, 1)]);
+    world.context.caches.config_maps = known(&stored(children.config_map));
+    world.context.caches.services = known(&stored(children.service));
+    world.context.caches.deployments = known(&rolled_out(stored(children.deployment), 1, 1, 1));
     world.pass(&task).await.unwrap();
     assert_eq!(world.requests(), ["PATCH tasks if same"]);
     world.pass(&task).await.unwrap();
@@ -103,11 +102,11 @@ async fn a_refusal_that_others_are_not_to_blame_for_is_told_after_a_look() {
     let task = task("web").build();
     let mut world = controller(Scenario::ServiceIsInvalid, &task);
     let children = build::children(&task).unwrap();
-    world.context.caches.config_maps = Cache::of([stored(children.config_map)]);
-    world.context.caches.services = Cache::of([Service {
+    world.context.caches.config_maps = known(&stored(children.config_map));
+    world.context.caches.services = known(&Service {
         spec: None,
         ..stored(children.service)
-    }]);
+    });
     let error = world.pass(&task).await.unwrap_err();
     assert!(
         matches!(error, Error::Apply(apply::Error::Request { .. })),

@@ -1,6 +1,5 @@
 //! The beginning and the end of a Task.
 
-use kube::Resource;
 use task_api_v1::names::FINALIZER;
 
 use super::*;

@@ -7,14 +7,17 @@ use futures::FutureExt;
 use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Service;
 use kube::{
-    Client, ResourceExt,
+    Client, Resource, ResourceExt,
     client::Body,
     runtime::{controller::Action, reflector::ObjectRef},
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 use task_api_v1::{Task, TaskStatus};
 
-use super::{Context, Error, Outcome, apply, build, observe::Caches, reconcile, retry_after};
+use super::{
+    Context, Error, Outcome, Rests, apply, build, observe::Caches, reconcile, retry_after,
+};
 use crate::{
     cache::Cache,
     events::{self, Events, Notes},
@@ -23,6 +26,7 @@ use crate::{
     operations::{driver::Operations, providers::registry::Registry},
     retry::{FIRST_WAIT_PASSING, Retries},
     shards::Replica,
+    stored::Stored,
     watched::Watched,
     work_queue::Limits,
 };
@@ -244,12 +248,21 @@ fn controller(scenario: Scenario, task: &Task) -> World {
         retries: Retries::default(),
         events,
         operations,
+        rests: Rests::default(),
     };
     World {
         context,
         log,
         notes,
     }
+}
+
+/// A cache that holds this child.
+fn known<K>(child: &K) -> Arc<Cache<Stored<K>>>
+where
+    K: Resource<DynamicType = ()> + Clone + Serialize + 'static,
+{
+    Cache::of([Stored::of(child)])
 }
 
 impl World {

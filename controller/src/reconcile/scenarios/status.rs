@@ -77,7 +77,7 @@ async fn of_a_workload_that_an_operation_holds_back_the_pods_are_counted() {
     let task = task("web").needs_operation().build();
     let mut world = controller(Scenario::Healthy, &task);
     let deployment = stored(build::children(&task).unwrap().deployment);
-    world.context.caches.deployments = Cache::of([rolled_out(deployment, 3, 3, 2)]);
+    world.context.caches.deployments = known(&rolled_out(deployment, 3, 3, 2));
     world.pass(&task).await.unwrap();
     assert_eq!(world.requests(), ["PATCH tasks if same"]);
     let told = world.status();
