@@ -99,8 +99,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
     args.certificates.check()?;
     let stop = stop::signal().map_err(Error::Signals)?;
     let metrics = Arc::new(Metrics::new(args.metrics_per_task));
-    let identity = shards::identity();
-    let client = client(&identity, metrics.requests()).await?;
+    let identity = args.replicas.identity();
+    let client = client(identity.name(), metrics.requests()).await?;
     let readiness = Readiness::default();
     serve(
         "metrics",
@@ -210,7 +210,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         namespace = namespace.unwrap_or("all"),
-        replica = identity,
+        replica = identity.name(),
         "started"
     );
     let task_events =

@@ -1,5 +1,7 @@
 //! The options of the shards.
 
+use super::identity::Identity;
+
 /// How many replicas divide the Tasks between them.
 #[derive(Clone, Debug, clap::Args)]
 #[group(id = "replicas")]
@@ -14,6 +16,12 @@ pub struct Args {
     /// (--namespace) need different ones.
     #[arg(long, env = "TASK_LEASE_NAMESPACE")]
     lease_namespace: Option<String>,
+
+    /// What this replica is called: a name that no other process has while this one runs, such as the uid of its pod. A container that
+    /// is started again in its pod then goes on at once with what it held, instead of waiting for 15 s. If not given, it is another
+    /// replica each time.
+    #[arg(long, env = "TASK_IDENTITY", value_parser = identity)]
+    identity: Option<String>,
 }
 
 impl Args {
@@ -23,6 +31,27 @@ impl Args {
         let given = self.lease_namespace.as_deref();
         given.filter(|name| !name.is_empty()).unwrap_or(own)
     }
+
+    /// What this replica is called, and whether it may have been called so before.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        match self.identity.as_deref().filter(|name| !name.is_empty()) {
+            Some(name) => Identity::given(name),
+            None => Identity::drawn(),
+        }
+    }
+}
+
+/// It is part of the name of a Lease.
+fn identity(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if text.len() > 100 || !text.chars().all(is_plain) || text.ends_with('-') {
+        return Err(
+            "must be lower case letters, digits and hyphens, 100 at most, the last no hyphen"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]
@@ -45,6 +74,14 @@ mod tests {
         assert_eq!(namespace(&[]), "pod");
         assert_eq!(namespace(&["--lease-namespace="]), "pod");
         assert_eq!(namespace(&["--lease-namespace=ops"]), "ops");
+    }
+
+    #[test]
+    fn a_name_that_no_lease_could_bear_is_refused() {
+        assert!(parse(&["--identity=0b7c-1"]).is_ok());
+        for name in ["A", "a.b", "a-", "a b"] {
+            assert!(parse(&["--identity", name]).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     clock::Moment,
+    identity::Identity,
     lease::{DURATION, Lease, RETRY},
     record::{Id, Record},
     share::{Share, share},
@@ -22,6 +23,8 @@ const MEMBER_KEPT: Duration = Duration::from_secs(60);
 /// A replica that wants its share of the shards.
 pub(super) struct Candidate {
     me: String,
+    /// Whether what is held under its name at the start is its own.
+    resumes: bool,
     shards: u32,
     leases: BTreeMap<Id, Lease>,
     /// Whether it is known which Leases there are.
@@ -71,10 +74,11 @@ pub(super) enum Outcome {
 }
 
 impl Candidate {
-    /// The replica that calls itself `me`, which divides the Tasks into so many shards.
-    pub(super) fn new(me: &str, shards: u32) -> Self {
+    /// The replica `me`, which divides the Tasks into so many shards.
+    pub(super) fn new(me: &Identity, shards: u32) -> Self {
         Self {
-            me: me.to_owned(),
+            me: me.name().to_owned(),
+            resumes: me.resumes(),
             shards,
             leases: (0..shards)
                 .map(|shard| (Id::Shard(shard), Lease::default()))
@@ -92,7 +96,11 @@ impl Candidate {
     /// Takes in what a Lease says.
     pub(super) fn heard(&mut self, id: Id, version: u64, record: Record, now: Moment) {
         let lease = self.leases.entry(id).or_default();
+        let is_left = self.resumes && !self.is_listed && record.holder.as_ref() == Some(&self.me);
         lease.heard(&self.me, version, record, now);
+        if is_left {
+            lease.resume();
+        }
     }
 
     /// Takes in that a Lease was deleted.

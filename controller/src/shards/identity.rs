@@ -2,16 +2,44 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A name for this process that no other has or had: that of its host, which in a cluster is the pod's, and a number drawn anew.
-///
-/// A container that is started again in the same pod is thus another replica than the one before.
-#[must_use]
-pub fn identity() -> String {
-    let host = nix::unistd::gethostname().unwrap_or_default();
-    named(
-        &host.to_string_lossy(),
-        RandomState::new().hash_one(std::process::id()),
-    )
+/// What this process calls itself in Leases and towards the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    name: String,
+    resumes: bool,
+}
+
+impl Identity {
+    /// A name that no other process has while this one runs. What was held under it is this process's own.
+    #[must_use]
+    pub fn given(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            resumes: true,
+        }
+    }
+
+    /// A name that no other process has or had: that of the host, which in a cluster is the pod's, and a number drawn anew.
+    #[must_use]
+    pub fn drawn() -> Self {
+        let host = nix::unistd::gethostname().unwrap_or_default();
+        let number = RandomState::new().hash_one(std::process::id());
+        Self {
+            name: named(&host.to_string_lossy(), number),
+            resumes: false,
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether an earlier process may have had it.
+    pub(super) fn resumes(&self) -> bool {
+        self.resumes
+    }
 }
 
 /// It is part of the name of a Lease, so only what may stand there is left of the host's.
@@ -41,6 +69,6 @@ mod tests {
 
     #[test]
     fn no_two_are_alike() {
-        assert_ne!(identity(), identity());
+        assert_ne!(Identity::drawn(), Identity::drawn());
     }
 }

@@ -29,10 +29,10 @@ pub const RETRY: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lease {
     seen: Option<Seen>,
-    /// Since when it is known to be gone, if it was there, and what it said.
-    gone: Option<(Moment, Record)>,
+    /// Since when it is known to be gone, if it was there.
+    gone: Option<Moment>,
     held: Option<Held>,
-    /// The version that the replica itself wrote last, to hold it. What says so otherwise may be another's doing.
+    /// The version that the replica itself wrote last, to hold it, now or in an earlier life. What says so otherwise may be another's doing.
     own: Option<u64>,
     /// When the write was sent that is not answered yet.
     sent: Option<Moment>,
@@ -86,11 +86,16 @@ impl Lease {
         });
     }
 
+    /// Takes in that what it says was written by an earlier process that had the same name.
+    pub(super) fn resume(&mut self) {
+        self.own = self.seen.as_ref().map(|seen| seen.version);
+    }
+
     /// Takes in that the Lease was deleted, which made the version; `None`: it was not in a list.
     pub(super) fn heard_gone(&mut self, version: Option<u64>, now: Moment) {
         let is_newest = |seen: &mut Seen| version.is_none_or(|version| version >= seen.version);
-        if let Some(seen) = self.seen.take_if(is_newest) {
-            self.gone = Some((now, seen.record));
+        if self.seen.take_if(is_newest).is_some() {
+            self.gone = Some(now);
             self.is_in_doubt = true;
         }
     }
@@ -218,22 +223,21 @@ impl Lease {
 
     /// Whether nobody acts on it but, maybe, this replica. One that was deleted is waited for: its holder may not know yet.
     fn is_vacant(&self, now: Moment) -> bool {
-        match (&self.seen, &self.gone) {
+        match (&self.seen, self.gone) {
             (Some(seen), _) => {
                 seen.record.is_released()
                     || self.own == Some(seen.version)
                     || now >= seen.since.after(seen.record.duration)
             }
-            (None, Some((gone, _))) => now >= gone.after(DURATION),
+            (None, Some(gone)) => now >= gone.after(DURATION),
             (None, None) => true,
         }
     }
 
-    /// Whether another replica may act on it that does not divide the Tasks into `shards`.
+    /// Whether another replica may act on it that does not divide the Tasks into `shards`. Of one that was deleted nobody knows what it said last.
     pub(super) fn is_divided_otherwise(&self, shards: u32, now: Moment) -> bool {
-        let seen = self.seen.as_ref().map(|seen| &seen.record);
-        let known = seen.or(self.gone.as_ref().map(|(_, record)| record));
-        !self.is_vacant(now) && known.is_none_or(|record| record.shards != Some(shards))
+        let is_so = |seen: &Seen| seen.record.shards == Some(shards);
+        !self.is_vacant(now) && !self.seen.as_ref().is_some_and(is_so)
     }
 
     /// Whether there is nothing to know of it.

@@ -12,7 +12,8 @@
 //! - **While replicas run that divide the Tasks into different numbers of shards**, those that own shards go on, and the others wait until none is owned.
 //!
 //! A Lease is only believed to be given up if its holder says so in the way that client-go does. Whatever else is done to it, by hand say, is waited
-//! out. One thing is not: a replica that starts right after somebody *deleted* a Lease cannot know that there was one.
+//! out. Two things are not: a replica that starts right after somebody *deleted* a Lease cannot know that there was one, nor one that was given
+//! its name, and has just started, who wrote that name into a Lease.
 //!
 //! | module | holds |
 //! |---|---|
@@ -50,7 +51,7 @@ mod share;
 
 pub use args::Args;
 pub use fence::{NotOwned, fenced};
-pub use identity::identity;
+pub use identity::Identity;
 pub use metrics::Metrics;
 pub use ownership::{Pass, Shard};
 pub use placement::shard_of;
@@ -86,7 +87,7 @@ impl Shards {
 
 /// What takes and keeps this replica's share of the shards.
 pub struct Replica {
-    identity: String,
+    identity: Identity,
     shards: Shards,
     idle: Arc<Notify>,
     gained: mpsc::UnboundedSender<u32>,
@@ -94,7 +95,7 @@ pub struct Replica {
 
 impl Replica {
     /// The replica `identity`, which owns nothing yet; and the shards that it comes to own, each when it does.
-    pub fn new(identity: String, shards: u32) -> (Self, impl Stream<Item = u32> + Send + use<>) {
+    pub fn new(identity: Identity, shards: u32) -> (Self, impl Stream<Item = u32> + Send + use<>) {
         let idle = Arc::new(Notify::new());
         let (gained, receiver) = mpsc::unbounded_channel();
         let shard = |_| Arc::new(Shard::new(Arc::clone(&idle)));

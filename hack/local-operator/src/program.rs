@@ -77,6 +77,9 @@ impl Program {
             listens.to_string().into(),
             "--metrics-bind".into(),
             metrics.address().to_string().into(),
+            // It keeps the port while it is restarted, and goes on at once with what it held.
+            "--identity".into(),
+            format!("local-{}", health.number()).into(),
         ];
         args.extend_from_slice(further);
         let env = vec![("KUBECONFIG".into(), kubeconfig.into())];

@@ -25,7 +25,7 @@ use crate::{
     metrics::Metrics,
     operations::{driver::Operations, providers::registry::Registry},
     retry::{FIRST_WAIT_PASSING, Retries},
-    shards::Replica,
+    shards::{Identity, Replica},
     stored::Stored,
     watched::Watched,
     work_queue::Limits,
@@ -219,7 +219,7 @@ fn operations(tasks: &Arc<Cache<Watched>>, events: &Events) -> Arc<Operations> {
         queue_size: 1,
     };
     let (operations, _woken) = Operations::new(
-        Replica::new("here".to_owned(), 1).0.shards(),
+        Replica::new(Identity::drawn(), 1).0.shards(),
         Arc::clone(tasks),
         Registry::default(),
         limits,

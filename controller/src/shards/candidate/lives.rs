@@ -41,6 +41,8 @@ enum Act {
     Thrive(usize),
     /// It is killed, and another begins in its place, which may divide the Tasks otherwise.
     Kill(usize, bool),
+    /// It is killed, and begins again with the same name.
+    Resume(usize),
     /// It is told to stop.
     Leave(usize),
     /// Somebody writes a replica, or a stranger, or nobody into a shard's Lease.
@@ -64,6 +66,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (who.clone(), 0..TASKS.len()).prop_map(|(replica, task)| Act::Toggle(replica, task)),
         8 => who.clone().prop_map(Act::Thrive),
         1 => (who.clone(), prop::bool::weighted(0.2)).prop_map(|(replica, otherwise)| Act::Kill(replica, otherwise)),
+        1 => who.clone().prop_map(Act::Resume),
         1 => who.clone().prop_map(Act::Leave),
         1 => (0..SHARDS, prop::option::of(0..=REPLICAS)).prop_map(|(shard, thief)| Act::Steal(shard, thief)),
         1 => (0..SHARDS).prop_map(Act::Delete),
@@ -111,7 +114,7 @@ struct World {
     born: u64,
     /// For each Task who acted on it last, and until when the API server may be at work on what they asked.
     last: Vec<Option<(String, u64)>>,
-    /// Until when nobody begins who would not know of a Lease that was deleted.
+    /// Until when nobody begins who would not know that somebody deleted a Lease, or wrote a name into one.
     no_births_until: u64,
 }
 
@@ -139,7 +142,7 @@ impl World {
         self.born += 1;
         let name = format!("replica-{}", self.born);
         Replica {
-            candidate: Candidate::new(&name, shards),
+            candidate: Candidate::new(&Identity::given(&name), shards),
             name,
             offset: self.born * 7_000_003 % 1_000_000_000,
             rate: 980 + self.born * 13 % 41,
@@ -312,6 +315,15 @@ impl World {
         }
     }
 
+    /// A replica ends. What it has sent may arrive all the same.
+    fn end(&mut self, who: usize) {
+        let sent = self.replicas[who].flights.drain(..);
+        self.late.extend(sent.filter_map(|flight| match flight {
+            Flight::Sent(step) => Some(step),
+            _ => None,
+        }));
+    }
+
     fn do_(&mut self, act: Act) {
         match act {
             Act::Pass(time) => self.now += time,
@@ -330,24 +342,34 @@ impl World {
             Act::Thrive(who) => self.thrive(who),
             Act::Kill(who, otherwise) => {
                 if self.now >= self.no_births_until {
-                    let sent = self.replicas[who].flights.drain(..);
-                    self.late.extend(sent.filter_map(|flight| match flight {
-                        Flight::Sent(step) => Some(step),
-                        _ => None,
-                    }));
+                    self.end(who);
                     self.replicas[who] = self.birth(if otherwise { OTHERWISE } else { SHARDS });
+                }
+            }
+            Act::Resume(who) => {
+                if self.now >= self.no_births_until {
+                    self.end(who);
+                    let replica = &mut self.replicas[who];
+                    let identity = Identity::given(&replica.name);
+                    replica.candidate = Candidate::new(&identity, replica.candidate.shards);
+                    replica.passes.clear();
                 }
             }
             Act::Leave(who) => self.replicas[who].candidate.leave(),
             Act::Steal(shard, thief) => {
                 let id = Id::Shard(shard);
-                if let Some((_, record)) = self.leases.get(&id).cloned() {
+                let is_known = self
+                    .replicas
+                    .iter()
+                    .all(|replica| replica.candidate.is_listed);
+                if is_known && let Some((_, record)) = self.leases.get(&id).cloned() {
                     let holder = thief.map(|who| {
                         self.replicas
                             .get(who)
                             .map_or("thief", |thief| &thief.name)
                             .to_owned()
                     });
+                    self.no_births_until = self.now + 20_000;
                     self.put(
                         id,
                         Some(Record {
