@@ -55,6 +55,8 @@ impl AuditLog {
         vec![
             format!("--audit-policy-file={}", self.policy.display()),
             format!("--audit-log-path={}", self.log.display()),
+            // In one file, however long: by default another is begun after 100 MB.
+            "--audit-log-maxsize=1000000".to_owned(),
         ]
     }
 
