@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use yaml_edit::{Document, Mapping, YamlFile, YamlNode};
 
+use super::comments::carried;
 use crate::manifest::{Value, read};
 
 /// A document that was changed.
@@ -49,7 +50,7 @@ enum Place {
 }
 
 /// The value as a block of YAML, quoted so that it is the same for readers of YAML 1.1.
-fn written(value: &impl Serialize) -> String {
+pub(super) fn written(value: &impl Serialize) -> String {
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     match serde_saphyr::to_string_with_options(value, options) {
         Ok(text) => text,
@@ -77,66 +78,98 @@ fn like(original: &str, edited: String) -> String {
 fn edited(text: &str, old: &Value, new: &Value, place: Place) -> Option<String> {
     let file = YamlFile::from_str(text).ok()?;
     let root = file.document()?.as_mapping()?;
-    change_members(&root, old, new, place)?;
+    Editor { file: &file, place }.members(&root, old, new)?;
     Some(file.to_string())
 }
 
-/// Makes a mapping that says `old` say `new`; `None` where its text is not as it should be.
-fn change_members(mapping: &Mapping, old: &Value, new: &Value, place: Place) -> Option<()> {
-    let (old, new) = (old.members()?, new);
-    let removed: Vec<&str> = old
-        .iter()
-        .map(|(key, _)| key.as_str())
-        .filter(|key| new.get(key).is_none())
-        .collect();
-    for (key, value) in new.members()? {
-        match old.iter().find(|(name, _)| name == key) {
-            Some((_, before)) if before.same_as(value) => {}
-            Some((_, before)) => {
-                let node = mapping.get(key.as_str())?;
-                if change(&node, before, value, place).is_none() {
-                    mapping.set(key.as_str(), node_of(value)?);
-                }
-            }
-            None => match removed.first() {
-                Some(first) if place == Place::BeforeRemoved => {
-                    if !mapping.insert_before(*first, key.as_str(), node_of(value)?) {
-                        return None;
+/// Edits one document.
+struct Editor<'f> {
+    file: &'f YamlFile,
+    place: Place,
+}
+
+impl Editor<'_> {
+    /// Makes a mapping that says `old` say `new`; `None` where its text is not as it should be.
+    fn members(&self, mapping: &Mapping, old: &Value, new: &Value) -> Option<()> {
+        let old = old.members()?;
+        let removed: Vec<&str> = old
+            .iter()
+            .map(|(key, _)| key.as_str())
+            .filter(|key| new.get(key).is_none())
+            .collect();
+        for (key, value) in new.members()? {
+            let key = key.as_str();
+            match old.iter().find(|(name, _)| name == key) {
+                Some((_, before)) if before.same_as(value) => {}
+                Some((_, before)) => {
+                    let node = mapping.get(key)?;
+                    if self.value(&node, before, value).is_none() {
+                        mapping.set(key, self.replacement(&node, before, value)?);
                     }
                 }
-                _ => mapping.set(key.as_str(), node_of(value)?),
-            },
-        }
-    }
-    for key in removed {
-        mapping.remove(key)?;
-    }
-    Some(())
-}
-
-/// Makes a node that says `old` say `new`; `None` where it is to be replaced.
-fn change(node: &YamlNode, old: &Value, new: &Value, place: Place) -> Option<()> {
-    match (node, old, new) {
-        (YamlNode::Mapping(mapping), Value::Object(_), Value::Object(_)) => {
-            change_members(mapping, old, new, place)
-        }
-        (YamlNode::Sequence(sequence), Value::Array(old), Value::Array(new))
-            if old.len() == new.len() =>
-        {
-            for (index, (old, new)) in old.iter().zip(new).enumerate() {
-                if !old.same_as(new) {
-                    change(&sequence.get(index)?, old, new, place)?;
-                }
+                None => match removed.first() {
+                    Some(first) if self.place == Place::BeforeRemoved => {
+                        if !mapping.insert_before(*first, key, node_of(value)?) {
+                            return None;
+                        }
+                    }
+                    _ => mapping.set(key, node_of(value)?),
+                },
             }
-            Some(())
         }
-        _ => None,
+        for key in removed {
+            mapping.remove(key)?;
+        }
+        Some(())
+    }
+
+    /// Makes a node that says `old` say `new`; `None` where it is to be replaced.
+    fn value(&self, node: &YamlNode, old: &Value, new: &Value) -> Option<()> {
+        match (node, old, new) {
+            (YamlNode::Mapping(mapping), Value::Object(_), Value::Object(_)) => {
+                self.members(mapping, old, new)
+            }
+            (YamlNode::Sequence(sequence), Value::Array(old), Value::Array(new))
+                if old.len() == new.len() =>
+            {
+                for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                    if !old.same_as(new) {
+                        self.value(&sequence.get(index)?, old, new)?;
+                    }
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// What is to stand for a node that says `old` so that it says `new`.
+    fn replacement(&self, node: &YamlNode, old: &Value, new: &Value) -> Option<YamlNode> {
+        match carried(self.file, node, old, new) {
+            Some(text) => node_of_block(&text),
+            None => node_of(new),
+        }
     }
 }
 
-/// The value as something that can be put into a document.
+/// The name under which something is written that is to be put into a document.
+const NAME: &str = "value";
+
+/// A value as something that can be put into a document.
 fn node_of(value: &Value) -> Option<YamlNode> {
-    const NAME: &str = "value";
     let whole = Value::Object(vec![(NAME.to_owned(), value.clone())]);
     Document::from_str(&written(&whole)).ok()?.get(NAME)
+}
+
+/// The same of a mapping or a list that is written as a block.
+fn node_of_block(text: &str) -> Option<YamlNode> {
+    let mut whole = format!("{NAME}:\n");
+    for line in text.lines() {
+        if !line.is_empty() {
+            whole.push_str("  ");
+            whole.push_str(line);
+        }
+        whole.push('\n');
+    }
+    Document::from_str(&whole).ok()?.get(NAME)
 }

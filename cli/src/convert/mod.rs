@@ -1,5 +1,6 @@
 //! `kubectl task convert`: manifests from one version of Task to the other, without a cluster.
 
+mod comments;
 mod edit;
 pub mod files;
 pub mod object;

@@ -187,7 +187,13 @@ impl Migration<'_> {
         let mut goal = self.goal(None);
         if self.definition.has_old_storage() {
             self.settle().await;
-            goal.since = Some(self.begin().await?);
+            match self.begin().await? {
+                Ok(since) => goal.since = Some(since),
+                Err(end) => {
+                    self.stopped(&end, report);
+                    return Ok(());
+                }
+            }
         }
         if goal.since.is_some() && !self.args.dry_run && self.in_tree().await? {
             report.add(
@@ -237,17 +243,19 @@ impl Migration<'_> {
                 "",
                 format!("nothing is stored at another version than {}", self.version),
             ),
-            Err(end) => {
-                let why = crate::run::chain(&end);
-                report.add(
-                    Verdict::Warn,
-                    "stopped",
-                    "",
-                    format!("{why}. {}. Run it again to go on", self.untouched()),
-                );
-            }
+            Err(end) => self.stopped(&end, report),
         }
         Ok(())
+    }
+
+    fn stopped(&self, end: &End, report: &mut Report) {
+        let why = crate::run::chain(end);
+        report.add(
+            Verdict::Warn,
+            "stopped",
+            "",
+            format!("{why}. {}. Run it again to go on", self.untouched()),
+        );
     }
 
     fn goal(&self, since: Option<String>) -> Goal {
@@ -279,24 +287,37 @@ impl Migration<'_> {
     }
 
     /// The resource version before which everything has to be rewritten: that of a run that was killed, or of now.
-    async fn begin(&self) -> Result<String, Error> {
+    async fn begin(&self) -> Result<Result<String, End>, Error> {
         if let Some(mark) = self.definition.valid_mark() {
             progress::say("going on with the migration that was begun before");
-            return Ok(mark.since.clone());
+            return Ok(Ok(mark.since.clone()));
         }
-        let page = self.tasks.page(1, None).await;
-        let page = page.map_err(|source| Error::List(Box::new(source)))?;
+        let patience = Patience(self.args.patience);
+        let page = patience.insist(async || self.tasks.page(1, None).await);
+        let page = page.await.map_err(|source| Error::List(Box::new(source)))?;
         let since = page.metadata.resource_version.unwrap_or_default();
-        if !self.args.dry_run {
-            let mark = Mark {
-                storage: self.definition.storage.clone(),
-                generation: self.definition.generation,
-                since: since.clone(),
-            };
-            let marked = self.definitions.mark(&self.definition, Some(&mark)).await;
-            marked.map_err(definition_error)?;
+        if self.args.dry_run {
+            return Ok(Ok(since));
         }
-        Ok(since)
+        let mark = Mark {
+            storage: self.definition.storage.clone(),
+            generation: self.definition.generation,
+            since: since.clone(),
+        };
+        // The API server writes the definition's status at the same time.
+        for _ in 0..TRIES {
+            let now = self.definitions.read().await.map_err(definition_error)?;
+            let Some(now) = now.filter(|now| self.definition.is_still(now)) else {
+                break;
+            };
+            match self.definitions.mark(&now, Some(&mark)).await {
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                Err(error) => return Err(definition_error(error)),
+                Ok(()) => return Ok(Ok(since)),
+            }
+        }
+        let now = self.definitions.read().await.map_err(definition_error)?;
+        Ok(Err(own::changed(now)))
     }
 
     /// Has the cluster's own controller do it, if it is to, and says whether it has.

@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Instant;
 
-use crate::world::{RUNTIME, World};
+use crate::world::{Ended, RUNTIME, World};
 
 /// How many Tasks there are, if `TASK_MIGRATE` does not say.
 const TASKS: usize = 1000;
@@ -33,20 +33,19 @@ fn many_tasks_are_migrated_in_little_memory() {
         world.create_many(count).await;
         world.store_at("v1").await;
         let begin = Instant::now();
-        let mut migration = world.begin(&["--yes", "--qps=0", "--concurrency=16", "--settle=0s"]);
+        let mut migration = world.begin(&["--yes", "--qps=0", "--concurrency=16"]);
         let pid = migration.id().unwrap();
         let mut most = 0;
-        let mut status = None;
         world
             .until("it has ended", async || {
                 most = most.max(peak(pid).unwrap_or_default());
-                status = migration.try_wait().unwrap();
-                status.is_some()
+                migration.try_wait().unwrap().is_some()
             })
             .await;
         let took = begin.elapsed().as_secs_f64();
 
-        assert!(status.is_some_and(|status| status.success()), "{status:?}");
+        let ended = Ended::from(migration.wait_with_output().await.unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
         assert_eq!(world.stored_at("v1").await, count);
         let rate = count as f64 / took;
         println!(
