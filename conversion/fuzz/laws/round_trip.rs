@@ -112,9 +112,10 @@ fn is_plain(object: &Value) -> bool {
     let is_spoke = object["apiVersion"] == "task.example.io/v1alpha1";
     let old_names = ["taskStatus", "taskResult", "completedAt"];
     let operation = object.pointer("/status/operation");
-    !has("/metadata/annotations", &RESERVED)
-        && !has("/status", &old_names)
-        && !(is_spoke && operation.is_some())
+    let is_changed = has("/metadata/annotations", &RESERVED)
+        || has("/status", &old_names)
+        || is_spoke && operation.is_some();
+    !is_changed
 }
 
 /// Whether the spec is one that its version can have: of a rest, only such values are believed.
