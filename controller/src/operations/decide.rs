@@ -27,7 +27,9 @@ use super::{
     answer::{Answer, Failure, Told},
     key::Key,
     schedule,
-    situation::{DeletionPolicy, Memory, Policy, Polling, Record, Situation, Stage, Wanted},
+    situation::{
+        DeletionPolicy, FollowUp, Memory, Policy, Polling, Record, Situation, Stage, Wanted,
+    },
 };
 use crate::names::operation_reason as reason;
 
@@ -210,6 +212,9 @@ fn go_on(situation: &Situation, policy: &Policy, record: &Record) -> Step {
             Step::Wait(at.min(followed_until(situation, policy, record).unwrap_or(at)))
         }
         (Some(_), Goal::End(_), Some(at)) if record.stage == Stage::Canceling => Step::Wait(at),
+        (Some(_), Goal::End(_), _) if situation.memory.follow_up == Some(FollowUp::Cancel) => {
+            Step::Call(Call::Cancel)
+        }
         // It may have ended by itself.
         (Some(_), Goal::Follow | Goal::End(_), _) => Step::Call(Call::Poll),
     }
@@ -225,6 +230,9 @@ fn resolve(situation: &Situation, policy: &Policy, record: &Record, goal: Goal) 
         }
         Goal::Follow if without_effect && record.attempts == 1 && leaving => {
             Step::Write(never_accepted(situation, record, Why::Deleted))
+        }
+        Goal::Follow if situation.memory.follow_up == Some(FollowUp::Repeat) && !leaving => {
+            repeat(situation, policy, record)
         }
         Goal::Follow if without_effect => repeat_or_ask(situation, policy, record),
         _ if policy.lookup => Step::Call(Call::LookUp),
@@ -324,6 +332,11 @@ impl Memory {
                 (false, _) => self.tries.saturating_add(1),
             },
             without_effect,
+            follow_up: match step {
+                Step::Start(_) => Some(FollowUp::Repeat),
+                Step::Call(_) => Some(FollowUp::Cancel),
+                Step::Rest | Step::Wait(_) | Step::Write(_) => None,
+            },
         }
     }
 }

@@ -16,13 +16,12 @@ use tokio::sync::mpsc;
 
 use super::{
     client::Connection,
-    key::Key,
     metrics::Metrics,
     observe,
     providers::registry::Registry,
     schedule::{self, Pressure},
-    situation::{Memory, Record, Situation, Stage},
-    turn::{self, Ended},
+    situation::{Record, Situation, Stage},
+    turn::{self, Ended, Remembered},
 };
 use crate::{
     cache::Cache,
@@ -71,7 +70,7 @@ struct Noted {
     about: u64,
     again: Option<Instant>,
     attendance: Attendance,
-    memory: Option<(Key, Memory)>,
+    memory: Option<Remembered>,
     /// Turns in a row that failed.
     failures: u32,
 }
@@ -213,7 +212,7 @@ impl Operations {
         client: Client,
         key: ObjectRef<Watched>,
         about: u64,
-        memory: Option<(Key, Memory)>,
+        memory: Option<Remembered>,
     ) {
         // The shard is not given up before this is over.
         let shard = Arc::clone(self.shards.get(self.shards.of(&key)));

@@ -114,6 +114,18 @@ pub struct Memory {
     pub tries: u32,
     /// The last call to start it is known to have had no effect.
     pub without_effect: bool,
+    /// The last answer led to another call, which has still to be made. A budget that suffices for one call only must not have the first
+    /// of two made for ever.
+    pub follow_up: Option<FollowUp>,
+}
+
+/// A call that an answer led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FollowUp {
+    /// The provider never accepted the operation, and is asked again to start it.
+    Repeat,
+    /// The operation has not ended by itself, and is to be cancelled.
+    Cancel,
 }
 
 /// What an administrator decided for a provider, as far as the steps of an operation depend on it.
@@ -145,6 +157,17 @@ pub enum DeletionPolicy {
     Wait,
     /// It is left to itself.
     Orphan,
+}
+
+impl Memory {
+    /// What is still of use of it after a call to start the operation was made since.
+    #[must_use]
+    pub fn of_earlier_attempt(self) -> Self {
+        Self {
+            tries: self.tries,
+            ..Self::default()
+        }
+    }
 }
 
 impl Stage {

@@ -47,8 +47,16 @@ pub struct Ended {
     pub may_go: bool,
     /// Whether the provider that is to be called is not configured.
     pub is_unknown: bool,
-    /// What is remembered of the calls, and of which operation.
-    pub memory: Option<(Key, Memory)>,
+    /// What is remembered of the calls.
+    pub memory: Option<Remembered>,
+}
+
+/// What is remembered of the calls for an operation.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    key: Key,
+    attempts: i32,
+    memory: Memory,
 }
 
 /// What a turn goes by.
@@ -56,7 +64,7 @@ struct Turn<'o> {
     operations: &'o Operations,
     client: &'o Client,
     key: &'o ObjectRef<Watched>,
-    memory: Option<(Key, Memory)>,
+    memory: Option<Remembered>,
 }
 
 /// Has a turn over the Task of this name by this client, with what is remembered from the last.
@@ -67,7 +75,7 @@ pub async fn turn(
     operations: &Operations,
     client: &Client,
     key: &ObjectRef<Watched>,
-    memory: Option<(Key, Memory)>,
+    memory: Option<Remembered>,
 ) -> Result<Ended, request::Error> {
     let mut turn = Turn {
         operations,
@@ -135,7 +143,11 @@ impl Turn<'_> {
     fn situation(&self, task: &Task) -> Situation {
         let record = task.status.as_ref().and_then(observe::record);
         let memory = match (&self.memory, &record) {
-            (Some((key, memory)), Some(record)) if *key == record.key => *memory,
+            (Some(of), Some(record)) if of.key != record.key => Memory::default(),
+            (Some(of), Some(record)) if of.attempts != record.attempts => {
+                of.memory.of_earlier_attempt()
+            }
+            (Some(of), Some(_)) => of.memory,
             _ => Memory::default(),
         };
         let situation = Situation {
@@ -202,7 +214,11 @@ impl Turn<'_> {
 
     fn remember(&mut self, situation: &Situation, news: &News, step: &Step) {
         if let Some(record) = &situation.record {
-            self.memory = Some((record.key.clone(), situation.memory.after(news, step)));
+            self.memory = Some(Remembered {
+                key: record.key.clone(),
+                attempts: record.attempts,
+                memory: situation.memory.after(news, step),
+            });
         }
     }
 

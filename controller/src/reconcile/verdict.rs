@@ -220,7 +220,9 @@ fn judge_setback(setback: &Setback, deployment: Option<&Deployment>) -> Verdict 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{deployment, rolled_out, task};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+    use crate::fixtures::{at, deployment, rolled_out, task};
 
     /// The verdict in short.
     fn said(task: &Task, finding: Finding<'_>) -> String {
@@ -302,6 +304,46 @@ mod tests {
                 "{phase:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_provider_that_is_not_configured_stalls_the_task_whatever_is_recorded() {
+        let attendance = Attendance {
+            is_unknown: true,
+            ..Attendance::default()
+        };
+        let task = task("web")
+            .needs_operation()
+            .operation_is(OperationPhase::Ready)
+            .build();
+        let why = operation_gate(&task, attendance).unwrap();
+        let finding = Finding::HeldBack(why, None);
+        assert_eq!(said(&task, finding), "Pending Stalled UnknownProvider");
+        assert_eq!(
+            judge(&task, finding).message,
+            "no provider \"volumes\" is configured"
+        );
+    }
+
+    #[test]
+    fn an_operation_that_another_one_follows_has_not_failed_the_task() {
+        let mut task = task("web")
+            .needs_operation()
+            .operation_is(OperationPhase::Failed)
+            .build();
+        let told = Condition {
+            type_: condition::ASYNC_OPERATION.to_owned(),
+            status: "False".to_owned(),
+            reason: SUPERSEDED.to_owned(),
+            message: "another one".to_owned(),
+            observed_generation: None,
+            last_transition_time: at(0),
+        };
+        task.status.as_mut().unwrap().conditions = Some(vec![told]);
+        assert_eq!(
+            operation_gate(&task, Attendance::default()),
+            Some(HeldBack::OperationPending)
+        );
     }
 
     #[test]

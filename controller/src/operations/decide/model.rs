@@ -134,9 +134,10 @@ proptest! {
     fn whatever_happens_there_is_one_operation_for_each_key_and_it_ends(
         policy in policy(),
         polling in prop_oneof![Just(Polling::Usual), Just(Polling::Slow)],
+        calls_in_a_turn in 1..4_usize,
         rounds in prop::collection::vec(round(), 1..40),
     ) {
-        let mut world = World::new(policy, polling);
+        let mut world = World::new(policy, polling, calls_in_a_turn);
         for round in &rounds {
             world.round(round);
             world.check();

@@ -348,6 +348,32 @@ fn what_takes_too_long_is_cancelled_unless_it_has_just_ended() {
 }
 
 #[test]
+fn a_call_to_cancel_for_which_there_was_no_room_is_made_next() {
+    let mut late = later(at(Stage::Following), 3600);
+    let policy = Policy::default();
+    let running = News::Called(Call::Poll, told(Status::UnderWay));
+    let step = decide(&late, &policy, Some(&running));
+    late.memory = late.memory.after(&running, &step);
+    assert_eq!(next(&late, &policy), "Cancel");
+    let failed = News::Called(Call::Cancel, timed_out());
+    let step = decide(&late, &policy, Some(&failed));
+    late.memory = late.memory.after(&failed, &step);
+    assert_eq!(next(&late, &policy), "Poll");
+}
+
+#[test]
+fn a_repeated_start_for_which_there_was_no_room_is_made_next() {
+    let mut late = later(started(), 10);
+    let policy = Policy::default();
+    let not_found = News::Called(Call::LookUp, Answer::NotFound);
+    let step = decide(&late, &policy, Some(&not_found));
+    late.memory = late.memory.after(&not_found, &step);
+    assert_eq!(next(&late, &policy), "start, attempt 2");
+    late.memory = late.memory.of_earlier_attempt();
+    assert_eq!(next(&late, &policy), "LookUp");
+}
+
+#[test]
 fn what_cannot_be_cancelled_is_given_up_after_some_time() {
     let mut late = later(at(Stage::Canceling), 3600);
     late.memory.tries = GIVE_UP_AFTER;

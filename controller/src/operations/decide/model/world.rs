@@ -29,6 +29,7 @@ struct Accepted {
 /// The cluster, the provider, the process and the clock.
 pub struct World {
     policy: Policy,
+    calls_in_a_turn: usize,
     now: Timestamp,
     generation: i64,
     wanted: Option<Wanted>,
@@ -48,9 +49,10 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(policy: Policy, polling: Polling) -> Self {
+    pub fn new(policy: Policy, polling: Polling, calls_in_a_turn: usize) -> Self {
         Self {
             policy,
+            calls_in_a_turn,
             now: "2026-01-02T03:04:05Z".parse().unwrap(),
             generation: 1,
             wanted: Some(Wanted {
@@ -115,7 +117,7 @@ impl World {
             Event::AskForAnother(which) => {
                 let hash = which.to_string();
                 self.generation += 1;
-                let template = World::new(Policy::default(), Polling::Usual)
+                let template = World::new(Policy::default(), Polling::Usual, 1)
                     .wanted
                     .unwrap();
                 let wanted = self.wanted.get_or_insert(template);
@@ -181,9 +183,16 @@ impl World {
             .chain(std::iter::repeat(Fault::Nothing));
         let (record, version) = read;
         let mut step = decide(&self.situation(&record), &self.policy, None);
+        let mut room = self.calls_in_a_turn;
         let mut record = record;
         let mut version = version;
         loop {
+            if matches!(step, Step::Start(_) | Step::Call(_)) {
+                if room == 0 {
+                    return;
+                }
+                room -= 1;
+            }
             let news = match step {
                 Step::Rest | Step::Wait(_) => return,
                 Step::Start(ahead) => {
