@@ -139,6 +139,15 @@ impl Operator {
             .await?)
     }
 
+    /// Kills the controller with SIGKILL.
+    pub fn kill_controller(&self) {
+        let mut controller = self
+            .controller
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        controller.process_mut().kill();
+    }
+
     /// Kills the controller with SIGKILL and starts it again.
     ///
     /// # Errors
