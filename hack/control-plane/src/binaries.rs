@@ -8,7 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{go_build, progress::Progress, tools::Tool};
+use crate::{
+    go_build,
+    progress::Progress,
+    tools::{CONTROL_PLANE, GoModule, Tool},
+};
 
 /// The folder of kwok's stages, beside kwok.
 const STAGES: &str = "kwok-stages";
@@ -38,7 +42,7 @@ pub enum Error {
     Interrupted(String),
 }
 
-/// The executables of a control plane and the stages that kwok runs.
+/// The executables of a control plane, Helm, and the stages that kwok runs.
 #[derive(Clone, Debug)]
 pub struct Binaries {
     /// By `Tool as usize`.
@@ -76,7 +80,7 @@ impl Binaries {
 /// The folders that programs are looked for in.
 struct Places {
     assets: Option<PathBuf>,
-    /// Holds a folder for each version: the programs of Kubernetes share one, etcd and kwok have their own, so that
+    /// Holds a folder for each version: the programs of Kubernetes share one, etcd, kwok and Helm have their own, so that
     /// a change of any version is noticed.
     cache: PathBuf,
 }
@@ -173,16 +177,23 @@ impl Places {
                 self.cache.display()
             ));
         }
-        let module = self.cache.join(".module");
-        go_build::write_module(&module)?;
         for tool in missing {
+            let module = self.made_module(tool.go_module())?;
             go_build::build(tool, &module, &self.made_folder(tool)?, &mut progress)?;
         }
         if stages_are_missing {
+            let module = self.made_module(CONTROL_PLANE)?;
             self.made_folder(Tool::Kwok)?;
             go_build::copy_kwok_stages(&module, &stages, &mut progress)?;
         }
         Ok(())
+    }
+
+    /// The folder of a Go module, with the module in it.
+    fn made_module(&self, module: GoModule) -> Result<PathBuf, Error> {
+        let folder = self.cache.join(module.folder);
+        go_build::write_module(module, &folder)?;
+        Ok(folder)
     }
 
     /// The folder of a tool's version, made if need be.

@@ -13,7 +13,7 @@ use crate::{
     die_with_parent,
     process::log_tail,
     progress::Progress,
-    tools::{GO_MODULE, Tool},
+    tools::{GoModule, Tool},
 };
 
 /// The stages of kwok that make it a kubelet whose Pods are ready at once: where they lie in kwok's
@@ -62,10 +62,10 @@ pub enum Error {
     },
 }
 
-/// Writes the Go module to the folder `module`.
+/// Writes a Go module to the folder `module`.
 ///
 /// The caller holds the lock of the cache.
-pub(crate) fn write_module(module: &Path) -> Result<(), Error> {
+pub(crate) fn write_module(go_module: GoModule, module: &Path) -> Result<(), Error> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Io {
@@ -75,7 +75,7 @@ pub(crate) fn write_module(module: &Path) -> Result<(), Error> {
         }
     };
     fs::create_dir_all(module).map_err(at(module))?;
-    for (name, text) in GO_MODULE {
+    for (name, text) in [("go.mod", go_module.go_mod), ("go.sum", go_module.go_sum)] {
         let path = module.join(name);
         fs::write(&path, text).map_err(at(&path))?;
     }

@@ -1,17 +1,35 @@
 //! The programs a control plane is made of, and their pinned versions.
 
-/// The files of the Go module that names every program as a `tool` and pins it. They are part of this program, so that it
-/// does not matter where the folder that it was built from is now.
-pub(crate) const GO_MODULE: [(&str, &str); 2] = [
-    ("go.mod", GO_MOD),
-    ("go.sum", include_str!("../tools/go.sum")),
-];
+/// A Go module that names programs as `tool`s and pins them. Its files are part of this program, so that it does not matter where the
+/// folder that it was built from is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GoModule {
+    /// The folder that it is written to, in the cache.
+    pub(crate) folder: &'static str,
+    /// The text of its `go.mod`.
+    pub(crate) go_mod: &'static str,
+    /// The text of its `go.sum`.
+    pub(crate) go_sum: &'static str,
+}
 
-const GO_MOD: &str = include_str!("../tools/go.mod");
+/// The module of a control plane's programs.
+pub(crate) const CONTROL_PLANE: GoModule = GoModule {
+    folder: ".module",
+    go_mod: include_str!("../tools/go.mod"),
+    go_sum: include_str!("../tools/go.sum"),
+};
+
+/// Helm's own: in one module with Kubernetes it would lift the libraries that Kubernetes is built with.
+const HELM: GoModule = GoModule {
+    folder: ".module-helm",
+    go_mod: include_str!("../tools/helm/go.mod"),
+    go_sum: include_str!("../tools/helm/go.sum"),
+};
 
 const KUBERNETES: &str = "k8s.io/kubernetes";
+const HELM_MODULE: &str = "helm.sh/helm/v3";
 
-/// A program that runs, or talks to, a control plane.
+/// A program that runs, talks to, or makes manifests for a control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// The store.
@@ -20,6 +38,8 @@ pub enum Tool {
     Kubectl,
     /// The stand-in for kubelets.
     Kwok,
+    /// What renders charts.
+    Helm,
     /// The scheduler.
     KubeScheduler,
     /// The API server.
@@ -30,10 +50,11 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool, the quick ones to build first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Etcd,
         Self::Kubectl,
         Self::Kwok,
+        Self::Helm,
         Self::KubeScheduler,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -46,17 +67,26 @@ impl Tool {
             Self::Etcd => "etcd",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::Helm => "helm",
             Self::KubeScheduler => "kube-scheduler",
             Self::KubeApiserver => "kube-apiserver",
             Self::KubeControllerManager => "kube-controller-manager",
         }
     }
 
-    /// Its version, as `tools/go.mod` pins it, such as `v1.36.3`.
+    /// The Go module that pins it.
+    pub(crate) const fn go_module(self) -> GoModule {
+        match self {
+            Self::Helm => HELM,
+            _ => CONTROL_PLANE,
+        }
+    }
+
+    /// Its version, as that module pins it, such as `v1.36.3`.
     #[must_use]
     pub fn version(self) -> &'static str {
         // A test of this module keeps the fallback out of reach.
-        required_version(GO_MOD, self.module()).unwrap_or("unknown")
+        required_version(self.go_module().go_mod, self.module()).unwrap_or("unknown")
     }
 
     /// The Go module that it is part of.
@@ -64,6 +94,7 @@ impl Tool {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
             Self::Kwok => "sigs.k8s.io/kwok",
+            Self::Helm => HELM_MODULE,
             Self::Kubectl
             | Self::KubeScheduler
             | Self::KubeApiserver
@@ -77,34 +108,44 @@ impl Tool {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
+            Self::Helm => "helm.sh/helm/v3/cmd/helm",
             Self::KubeScheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
             Self::KubeApiserver => "k8s.io/kubernetes/cmd/kube-apiserver",
             Self::KubeControllerManager => "k8s.io/kubernetes/cmd/kube-controller-manager",
         }
     }
 
-    /// The linker flags that make a Kubernetes program tell its true version: built as a
-    /// dependency it would call itself `v0.0.0-master+$Format:%H$`.
+    /// The linker flags that make a program tell its true version: built as a dependency Kubernetes would call itself
+    /// `v0.0.0-master+$Format:%H$`, and Helm would render for Kubernetes 1.20.
     pub(crate) fn version_ldflags(self) -> String {
-        if self.module() != KUBERNETES {
-            return String::new();
-        }
-        let version = self.version();
+        let version = kubernetes_version();
         let mut numbers = version.trim_start_matches('v').split('.');
         let major = numbers.next().unwrap_or_default();
         let minor = numbers.next().unwrap_or_default();
-        [
-            "k8s.io/component-base/version",
-            "k8s.io/client-go/pkg/version",
-        ]
-        .iter()
-        .map(|package| {
-            format!(
-                " -X {package}.gitVersion={version} -X {package}.gitMajor={major} \
+        match self.module() {
+            KUBERNETES => [
+                "k8s.io/component-base/version",
+                "k8s.io/client-go/pkg/version",
+            ]
+            .iter()
+            .map(|package| {
+                format!(
+                    " -X {package}.gitVersion={version} -X {package}.gitMajor={major} \
                      -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
-            )
-        })
-        .collect()
+                )
+            })
+            .collect(),
+            HELM_MODULE => ["pkg/chartutil", "pkg/lint/rules"]
+                .iter()
+                .map(|package| {
+                    format!(
+                        " -X {HELM_MODULE}/{package}.k8sVersionMajor={major} \
+                         -X {HELM_MODULE}/{package}.k8sVersionMinor={minor}"
+                    )
+                })
+                .collect(),
+            _ => String::new(),
+        }
     }
 }
 
@@ -161,21 +202,24 @@ mod tests {
     #[test]
     fn every_package_is_a_tool_of_the_go_module() {
         for tool in Tool::ALL {
-            let line = format!("\t{}", tool.package());
+            let package = tool.package();
+            let lines = [format!("\t{package}"), format!("tool {package}")];
+            let mut go_mod = tool.go_module().go_mod.lines();
             assert!(
-                GO_MOD.lines().any(|l| l == line),
-                "{line} is no tool in go.mod"
+                go_mod.any(|line| lines.iter().any(|tool| tool == line)),
+                "{package} is no tool in go.mod"
             );
         }
     }
 
     #[test]
-    fn only_kubernetes_programs_are_given_the_kubernetes_version() {
+    fn kubernetes_programs_and_helm_are_given_the_kubernetes_version() {
         assert_eq!(Tool::Etcd.version_ldflags(), "");
-        assert!(
-            Tool::Kubectl
-                .version_ldflags()
-                .contains(&format!("gitVersion={}", kubernetes_version()))
-        );
+        let version = kubernetes_version();
+        let kubectl = Tool::Kubectl.version_ldflags();
+        assert!(kubectl.contains(&format!("gitVersion={version}")));
+        let minor = version.split('.').nth(1).unwrap();
+        let helm = Tool::Helm.version_ldflags();
+        assert!(helm.contains(&format!("k8sVersionMinor={minor}")));
     }
 }

@@ -4,30 +4,41 @@ use std::{fs, io, path::PathBuf};
 
 use local_operator::{BuildError, workspace};
 
+use crate::chart;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
     Workspace(#[from] BuildError),
+    #[error(transparent)]
+    Chart(#[from] chart::Error),
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
-    #[error("{} is not what the API types say, first in line {line}: run `make generate`", path.display())]
+    #[error("{} is not as it is generated, first in line {line}: run `make generate`", path.display())]
     Drift { path: PathBuf, line: usize },
 }
 
-/// Writes what has to be registered with the API server, or with `check` compares it with the files.
+/// Writes what has to be registered with the API server, the chart's templates of it, and the manifest; or with `check` compares them with
+/// the files.
 pub(crate) fn generate(check: bool) -> Result<(), Error> {
-    let folder = workspace()?.join("crds");
-    for (name, wanted) in task_crds::files() {
-        let path = folder.join(name);
+    let root = workspace()?;
+    let settle = |path: PathBuf, wanted: String| {
         if check {
-            compare(path, &wanted)?;
+            compare(path, &wanted)
         } else {
-            fs::write(&path, wanted).map_err(|source| Error::Write { path, source })?;
+            fs::write(&path, wanted).map_err(|source| Error::Write { path, source })
         }
+    };
+    for (name, wanted) in task_crds::files() {
+        settle(root.join("crds").join(name), wanted)?;
     }
-    Ok(())
+    for (name, wanted) in chart::templates() {
+        settle(root.join(chart::CHART).join("templates").join(name), wanted)?;
+    }
+    // Rendered last, from the templates as they now are.
+    settle(root.join("deploy/install.yaml"), chart::manifest(&root)?)
 }
 
 fn compare(path: PathBuf, wanted: &str) -> Result<(), Error> {

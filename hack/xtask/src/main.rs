@@ -1,5 +1,6 @@
 //! Developers' commands: `cargo xtask help`.
 
+mod chart;
 mod cluster_dir;
 mod conditions;
 mod down;
@@ -35,9 +36,9 @@ enum Command {
     Up,
     /// Stop what `up` started, and forget its state.
     Down,
-    /// Write the YAML files in crds/ from the API types.
+    /// Write the YAML files in crds/ from the API types, and from those the chart's templates and deploy/install.yaml.
     Generate {
-        /// Write nothing; fail if the file is not as it would be written.
+        /// Write nothing; fail if a file is not as it would be written.
         #[arg(long)]
         check: bool,
     },
@@ -64,7 +65,9 @@ async fn run(args: Args) -> Result<(), Box<dyn Error>> {
     match args.command {
         Command::Up => up::up(&cluster_dir()?).await?,
         Command::Down => down::down(&cluster_dir()?).await?,
-        Command::Generate { check } => generate::generate(check)?,
+        Command::Generate { check } => {
+            tokio::task::spawn_blocking(move || generate::generate(check)).await??;
+        }
         Command::Tools => drop(tokio::task::spawn_blocking(Binaries::find_or_build).await??),
         Command::Supervise => supervise::supervise(&cluster_dir()?).await?,
     }
