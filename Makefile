@@ -92,14 +92,49 @@ down: ## Stop what `make up` started.
 	@$(CARGO) xtask down
 
 .PHONY: generate
-generate: ## Write the CustomResourceDefinition from the API types.
+generate: ## Write the CustomResourceDefinition from the API types, and the manifest from the chart.
 	$(CARGO) xtask generate
 
-# They fail instead of doing half of what their names promise.
-.PHONY: docker-build docker-push deploy undeploy
-docker-build docker-push deploy undeploy:
-	@echo 'make $@: not there yet; the issue "Ship it" brings the image, the chart and the manifest.' >&2
-	@exit 1
+IMG ?= task-operator:0.1.0
+ARCH := $(shell uname -m)
+MUSL := $(ARCH)-unknown-linux-musl
+IMAGE := $(or $(CARGO_TARGET_DIR),target)/image
+# Debian's and most others' file of authorities.
+AUTHORITIES ?= /etc/ssl/certs/ca-certificates.crt
+BUILDER ?= $(if $(shell command -v buildah),buildah,docker)
+BUILD_IMAGE = $(if $(filter buildah,$(BUILDER)),buildah build --isolation chroot,$(BUILDER) build)
+
+.PHONY: docker-build
+docker-build: ## Build the image IMG, of both programs, with buildah (which needs no daemon) or else docker.
+	CC_$(subst -,_,$(MUSL))=musl-gcc $(CARGO) build --release --target $(MUSL) --package task-conversion --package task-controller
+	mkdir -p $(IMAGE)
+	cp $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-conversion $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-controller $(IMAGE)
+	cp $(AUTHORITIES) $(IMAGE)/ca-certificates.crt
+	$(BUILD_IMAGE) --tag $(IMG) --file deploy/Containerfile $(IMAGE)
+
+.PHONY: docker-push
+docker-push: ## Push the image IMG.
+	$(BUILDER) push $(IMG)
+
+KUBECTL ?= kubectl
+
+.PHONY: deploy
+deploy: ## Install the operator, as the image IMG, into the cluster that kubectl talks to.
+	sed 's|image: task-operator:.*|image: $(IMG)|' deploy/install.yaml | $(KUBECTL) apply --server-side --filename -
+
+# While there are Tasks their webhooks have to be there, too: without them nobody reads or deletes one.
+.PHONY: undeploy
+undeploy: ## Delete all Tasks, their definition and the operator from the cluster that kubectl talks to.
+	@echo 'This deletes, in this order, in the cluster of the context:'
+	@$(KUBECTL) config current-context
+	@echo '1. these Tasks, with their Deployments, Services and ConfigMaps:'
+	@if $(KUBECTL) get customresourcedefinition tasks.task.example.io >/dev/null 2>&1; then $(KUBECTL) get tasks.v1.task.example.io --all-namespaces; fi
+	@echo '2. the CustomResourceDefinition tasks.task.example.io'
+	@echo '3. the webhooks, the operator and all else in the namespace task-system'
+	@if $(KUBECTL) get customresourcedefinition tasks.task.example.io >/dev/null 2>&1; then \
+		$(KUBECTL) delete tasks.v1.task.example.io --all --all-namespaces --timeout 10m; fi
+	$(KUBECTL) delete customresourcedefinition tasks.task.example.io --ignore-not-found --timeout 5m
+	$(KUBECTL) delete --filename deploy/install.yaml --ignore-not-found --timeout 5m
 
 .PHONY: help
 help: ## Tell what the targets do.
