@@ -3,7 +3,10 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use kube::core::Status;
+
 use crate::args::{Args, Command};
+use crate::cluster::told;
 use crate::outcome::{ERROR, Outcome};
 use crate::{check, completion, convert, diff, events, migrate, status, version};
 
@@ -34,16 +37,43 @@ async fn run(args: Args) -> Result<Outcome, Box<dyn Error>> {
 }
 
 /// The error and its causes in one line, each only where it is not told already.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = one(error);
     let mut next = error.source();
     while let Some(cause) = next {
-        let told = cause.to_string();
+        let told = one(cause);
         if !text.contains(&told) {
             text.push_str(": ");
             text.push_str(&told);
         }
-        next = cause.source();
+        // The cause of the API server's answer is that answer.
+        next = cause
+            .source()
+            .filter(|cause| !cause.is::<Status>() && !cause.is::<Box<Status>>());
     }
     text
+}
+
+fn one(error: &(dyn Error + 'static)) -> String {
+    let boxed = error.downcast_ref::<Box<kube::Error>>();
+    match boxed.map(AsRef::as_ref).or_else(|| error.downcast_ref()) {
+        Some(error) => told(error),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot list Tasks")]
+    struct List(#[source] Box<kube::Error>);
+
+    #[test]
+    fn what_the_api_server_says_is_told_in_its_words_and_once() {
+        let status = Status::failure("tasks is forbidden", "Forbidden").with_code(403);
+        let error = List(Box::new(kube::Error::Api(status.boxed())));
+        assert_eq!(chain(&error), "cannot list Tasks: tasks is forbidden");
+    }
 }

@@ -122,6 +122,15 @@ impl Args {
     }
 }
 
+/// What the API server says, in its own words where it has answered.
+#[must_use]
+pub fn told(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// A duration as kubectl takes it: Go's grammar, or a number of seconds.
 ///
 /// # Errors

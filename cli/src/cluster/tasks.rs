@@ -2,7 +2,7 @@
 
 use kube::Client;
 use kube::api::ListParams;
-use kube::core::{ListMeta, Request};
+use kube::core::{ListMeta, Request, Status};
 use serde::Deserialize;
 use serde_json::Value;
 use task_api_v1::names::{GROUP, PLURAL};
@@ -54,9 +54,24 @@ impl Tasks {
 
     /// The page that `from` says, or the first.
     ///
+    /// Where `from` is too old the API server tells how to go on with the Tasks as they are now, from the same name on, and that is
+    /// what this does: no page is given twice, and no Task that is there all the while is missed.
+    ///
     /// # Errors
-    /// When the API server does not give it: 410 where `from` is too old, and the list must be begun anew.
+    /// When the API server does not give it.
     pub async fn page(&self, limit: u32, from: Option<&str>) -> kube::Result<Page> {
+        let page = self.page_at(limit, from).await;
+        let newer = match &page {
+            Err(kube::Error::Api(status)) => newer_token(status),
+            _ => None,
+        };
+        match newer {
+            Some(newer) => self.page_at(limit, Some(newer)).await,
+            None => page,
+        }
+    }
+
+    async fn page_at(&self, limit: u32, from: Option<&str>) -> kube::Result<Page> {
         let params = ListParams {
             continue_token: from.map(str::to_owned),
             ..ListParams::default().limit(limit)
@@ -71,13 +86,13 @@ impl Tasks {
     /// One Task; `None` where there is none.
     ///
     /// # Errors
-    /// When the API server does not give it.
+    /// When the API server does not give it, or does not serve the version.
     pub async fn get(&self, namespace: &str, name: &str) -> kube::Result<Option<Value>> {
         let request = Request::new(self.path(Some(namespace)));
         let request = request.get(name, &kube::api::GetParams::default());
         let request = request.map_err(kube::Error::BuildRequest)?;
         match self.client.request(request).await {
-            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+            Err(kube::Error::Api(status)) if names_object(&status) => Ok(None),
             other => other.map(Some),
         }
     }
@@ -91,6 +106,19 @@ impl Tasks {
             None => format!("/apis/{GROUP}/{version}/{PLURAL}"),
         }
     }
+}
+
+/// How to go on with a list whose token is too old: the answer says it (`ResourceExpired` in the API concepts, "410 Gone").
+fn newer_token(status: &Status) -> Option<&str> {
+    let metadata = status.metadata.as_ref().filter(|_| status.code == 410)?;
+    let token = metadata.continue_.as_deref();
+    token.filter(|token| !token.is_empty())
+}
+
+/// Whether it is the object that was not found: of a version that is not served the API server names none.
+fn names_object(status: &Status) -> bool {
+    let details = status.details.as_ref();
+    status.code == 404 && details.is_some_and(|details| !details.name.is_empty())
 }
 
 /// Namespace and name of an object.
@@ -115,7 +143,26 @@ pub fn is_newer(version: &str, than: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_list_whose_token_is_too_old_goes_on_with_the_one_that_is_told() {
+        for (code, token, newer) in [(410, "t", Some("t")), (410, "", None), (500, "t", None)] {
+            let status = json!({"code": code, "metadata": {"continue": token}});
+            let status = serde_json::from_value(status).unwrap();
+            assert_eq!(newer_token(&status), newer, "{code} {token}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_not_served_is_not_an_object_that_is_not_there() {
+        let object = json!({"code": 404, "details": {"name": "a", "kind": "tasks"}});
+        assert!(names_object(&serde_json::from_value(object).unwrap()));
+        let version = Status::failure("404 page not found", "").with_code(404);
+        assert!(!names_object(&version));
+    }
 
     #[test]
     fn resource_versions_are_compared_as_numbers() {

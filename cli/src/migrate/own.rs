@@ -77,7 +77,7 @@ impl Engine<'_> {
     /// See [`End`]. What was done stays done, and is not done again by another run.
     pub async fn run(&self, tally: &mut Tally) -> Result<(), End> {
         let pace = Pace::of(self.limits.per_second);
-        let mut page = self.first_page().await?;
+        let mut page = self.page(None).await?;
         let progress = Progress::start("rewriting", Some(page.total()));
         loop {
             self.definition_is_still_the_same().await?;
@@ -97,28 +97,16 @@ impl Engine<'_> {
             }
             drop(rewritten);
             let Some(next) = next else { return Ok(()) };
-            page = self.page(&next).await?;
+            page = self.page(Some(&next)).await?;
         }
     }
 
-    async fn first_page(&self) -> Result<Page, End> {
+    async fn page(&self, from: Option<&str>) -> Result<Page, End> {
         let Rewriter {
             tasks, patience, ..
         } = self.rewriter;
-        let page = patience.insist(async || tasks.page(self.limits.page, None).await);
+        let page = patience.insist(async || tasks.page(self.limits.page, from).await);
         page.await.map_err(|source| End::List(Box::new(source)))
-    }
-
-    /// The next page. One that is asked for too late begins the list anew: what is done by then is passed over.
-    async fn page(&self, next: &str) -> Result<Page, End> {
-        let Rewriter {
-            tasks, patience, ..
-        } = self.rewriter;
-        let page = patience.insist(async || tasks.page(self.limits.page, Some(next)).await);
-        match page.await {
-            Err(kube::Error::Api(status)) if status.code == 410 => self.first_page().await,
-            other => other.map_err(|source| End::List(Box::new(source))),
-        }
     }
 
     async fn definition_is_still_the_same(&self) -> Result<(), End> {

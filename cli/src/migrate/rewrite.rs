@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::decide::Goal;
 use super::definition::FIELD_MANAGER;
-use crate::cluster::{Patience, Tasks, full_name, names};
+use crate::cluster::{Patience, Tasks, full_name, names, told};
 
 /// How often a Task is read again that somebody else keeps changing.
 const TRIES: usize = 10;
@@ -63,7 +63,7 @@ pub struct Rewriter {
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Conflict,
-    Gone,
+    NotFound,
     Forbidden,
     Refused,
     Unanswered,
@@ -104,9 +104,22 @@ impl Rewriter {
                         None => return Ok(Rewritten::Gone),
                     }
                 }
-                Answer::Gone => return Ok(Rewritten::Gone),
+                Answer::NotFound => {
+                    // An admission webhook may say so as well, of a Task that is there.
+                    let (namespace, name) = names(&task);
+                    let read = self
+                        .patience
+                        .insist(async || self.tasks.get(namespace, name).await);
+                    let same = read.await.map_err(unanswered)?;
+                    let same =
+                        same.filter(|same| same["metadata"]["uid"] == task["metadata"]["uid"]);
+                    return Ok(match same {
+                        Some(_) => Rewritten::Refused(told(&error)),
+                        None => Rewritten::Gone,
+                    });
+                }
                 Answer::Forbidden => return Err(Stop::Forbidden(Box::new(error))),
-                Answer::Refused => return Ok(Rewritten::Refused(error.to_string())),
+                Answer::Refused => return Ok(Rewritten::Refused(told(&error))),
                 Answer::Unanswered => return Err(unanswered(error)),
             }
         }
@@ -137,10 +150,11 @@ fn meaning(error: &kube::Error) -> Answer {
         return Answer::Unanswered;
     };
     match status.code {
-        404 => Answer::Gone,
+        // A webhook or a policy that refuses chooses the code.
+        400..500 if status.message.contains("denied") => Answer::Refused,
+        404 => Answer::NotFound,
         409 => Answer::Conflict,
-        // A webhook or a policy that refuses says so with the same code.
-        401 | 403 if !status.message.contains("denied") => Answer::Forbidden,
+        401 | 403 => Answer::Forbidden,
         429 | 500.. => Answer::Unanswered,
         _ => Answer::Refused,
     }
@@ -155,8 +169,18 @@ mod tests {
     #[test]
     fn what_an_answer_means() {
         for (code, message, expected) in [
-            (404, "tasks \"a\" not found", Answer::Gone),
+            (404, "tasks \"a\" not found", Answer::NotFound),
+            (
+                404,
+                "admission webhook \"w\" denied the request: no owner",
+                Answer::Refused,
+            ),
             (409, "the object has been modified", Answer::Conflict),
+            (
+                409,
+                "admission webhook \"w\" denied the request: busy",
+                Answer::Refused,
+            ),
             (
                 403,
                 "tasks \"a\" is forbidden: User \"u\" cannot patch resource",
