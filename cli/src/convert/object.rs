@@ -36,6 +36,9 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// It is a list of Tasks of a version that there is not.
+    #[error("TaskList")]
+    List(#[source] ConvertError),
 }
 
 /// A Task that was found in a document.
@@ -100,13 +103,20 @@ fn convert_list(
     desired: &'static str,
     found: &mut Vec<Found>,
 ) -> Result<Value, Error> {
-    let mut members = list.members().unwrap_or_default().to_vec();
     let is_ours = is_of_group(list);
+    if is_ours {
+        let version = list.text("apiVersion").unwrap_or_default();
+        TASK.version(version).map_err(Error::List)?;
+    }
+    let mut members = list.members().unwrap_or_default().to_vec();
     for (key, value) in &mut members {
         match (key.as_str(), &mut *value) {
             ("items", Value::Array(items)) => {
                 for item in items {
-                    *item = convert(item, desired, found)?;
+                    *item = match named_by_list(list, item) {
+                        Some(named) => unnamed(convert(&named, desired, found)?, item),
+                        None => convert(item, desired, found)?,
+                    };
                 }
             }
             ("apiVersion", version) if is_ours => {
@@ -116,6 +126,38 @@ fn convert_list(
         }
     }
     Ok(Value::Object(members))
+}
+
+/// The members of an object that say what it is.
+const NAMES: [&str; 2] = ["apiVersion", "kind"];
+
+/// An item of a TaskList that leaves out what it is, with that: kubectl takes it from the list. `None` where it says it.
+pub fn named_by_list(list: &Value, item: &Value) -> Option<Value> {
+    let members = item.members()?;
+    let version = list.text("apiVersion").filter(|_| is_of_group(list))?;
+    let mut named: Vec<_> = NAMES
+        .into_iter()
+        .zip([version, TASK.name()])
+        .filter(|(name, _)| item.get(name).is_none())
+        .map(|(name, value)| (name.to_owned(), Value::String(value.to_owned())))
+        .collect();
+    if named.is_empty() {
+        return None;
+    }
+    named.extend_from_slice(members);
+    Some(Value::Object(named))
+}
+
+/// A converted item without what `before` had left out.
+fn unnamed(converted: Value, before: &Value) -> Value {
+    match converted {
+        Value::Object(mut members) => {
+            members
+                .retain(|(name, _)| !NAMES.contains(&name.as_str()) || before.get(name).is_some());
+            Value::Object(members)
+        }
+        other => other,
+    }
 }
 
 /// Whether this is a List of anything or a TaskList.
@@ -174,6 +216,30 @@ mod tests {
             r#"{"apiVersion":"task.example.io/v2","kind":"Task","metadata":{"name":"a"}}"#,
         );
         assert_eq!(error.unwrap_err().to_string(), "Task a");
+    }
+
+    #[test]
+    fn a_task_list_of_an_unknown_version_is_an_error() {
+        for items in ["[]", r#"[{"metadata":{"name":"a"}}]"#] {
+            let (error, _) = converted(&format!(
+                r#"{{"apiVersion":"task.example.io/v9","kind":"TaskList","items":{items}}}"#
+            ));
+            assert_eq!(error.unwrap_err().to_string(), "TaskList");
+        }
+    }
+
+    #[test]
+    fn an_item_that_leaves_out_what_it_is_is_a_task_of_the_version_of_its_list() {
+        let (list, found) = converted(
+            r#"{"apiVersion":"task.example.io/v1alpha1","kind":"TaskList","items":[{"metadata":{"name":"a"},"spec":{"provider":"p"}}]}"#,
+        );
+        assert_eq!(
+            (list.unwrap().as_str(), found),
+            (
+                r#"{"apiVersion":"task.example.io/v1","kind":"TaskList","items":[{"metadata":{"name":"a"},"spec":{"operation":{"provider":"p"}}}]}"#,
+                1
+            )
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::io::{self, stdout};
 
 pub use compare::{Difference, Scope, compare};
 pub use round_trip::{Fate, converted, round_trip};
+use task_conversion::ConvertError;
 
 use crate::manifest::sources;
 use crate::report::{self, Report, Verdict};
@@ -61,6 +62,24 @@ pub enum Error {
         /// Why.
         #[source]
         source: round_trip::Error,
+    },
+    /// A Task is of a version that there is not.
+    #[error("Task {name}")]
+    Version {
+        /// Its namespace and name.
+        name: String,
+        /// What is wrong with its version.
+        #[source]
+        source: ConvertError,
+    },
+    /// A Task nests too deep.
+    #[error("Task {name}")]
+    Json {
+        /// Its namespace and name.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
     },
     /// There is no client.
     #[error(transparent)]
@@ -135,6 +154,9 @@ pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error>
                 ),
             }
         }
+    }
+    if report.findings.is_empty() {
+        report.add(Verdict::Note, "tasks", "", "there is no Task in it");
     }
     report.write(args.report.output, stdout().lock())?;
     Ok(report.outcome(args.report.fail_on))

@@ -45,35 +45,40 @@ fn tasks(sources: &[Source], version: Option<&'static str>) -> Result<Vec<Task>,
             None => files::read(&source.text).map_err(manifest_error)?,
         };
         for document in &documents {
-            collect(document, &mut tasks);
+            collect(document, &mut tasks)?;
         }
     }
     Ok(tasks)
 }
 
-fn collect(document: &Value, tasks: &mut Vec<Task>) {
+fn collect(document: &Value, tasks: &mut Vec<Task>) -> Result<(), Error> {
     if object::is_list(document) {
         for item in document
             .get("items")
             .and_then(Value::items)
             .unwrap_or_default()
         {
-            collect(item, tasks);
+            let named = object::named_by_list(document, item);
+            collect(named.as_ref().unwrap_or(item), tasks)?;
         }
     } else if object::is_task(document) {
+        let name = object::name(document);
         let version = document.text("apiVersion").unwrap_or_default();
-        // One of an unknown version was refused when it was converted, and says nothing where it was not.
-        if let (Ok(version), Ok(object)) = (
-            TASK.version(version),
-            serde_json::from_str(&document.to_json()),
-        ) {
-            tasks.push(Task {
-                name: object::name(document),
-                version,
-                object,
-            });
-        }
+        let version = TASK.version(version).map_err(|source| Error::Version {
+            name: name.clone(),
+            source,
+        })?;
+        let object = serde_json::from_str(&document.to_json()).map_err(|source| Error::Json {
+            name: name.clone(),
+            source,
+        })?;
+        tasks.push(Task {
+            name,
+            version,
+            object,
+        });
     }
+    Ok(())
 }
 
 /// The same Task in the cluster; `None` where there is none. It gets the namespace that it has there.

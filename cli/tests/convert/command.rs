@@ -10,8 +10,11 @@ const OLD: &str =
 const NEW: &str = "apiVersion: task.example.io/v1\nkind: Task\nmetadata: {name: a}\nspec: {operation: {provider: p}}\n";
 
 fn convert(args: &[&str], input: &str) -> Output {
+    run(&[&["convert"], args].concat(), input)
+}
+
+fn run(args: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-task"))
-        .arg("convert")
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -128,4 +131,31 @@ fn a_lost_comment_is_a_finding_where_one_asks_for_it() {
     assert_eq!(convert(&args, &commented).status.code(), Some(0));
     let strict = [&args[..], &["--fail-on=warn"]].concat();
     assert_eq!(convert(&strict, &commented).status.code(), Some(1));
+}
+
+#[test]
+fn a_round_trip_of_a_task_of_an_unknown_version_is_an_error() {
+    for file in [
+        OLD.replace("v1alpha1", "v9"),
+        "apiVersion: task.example.io/v9\nkind: TaskList\nitems: [{metadata: {name: a}}]\n"
+            .to_owned(),
+    ] {
+        let output = run(&["diff", "-f", "-", "--round-trip"], &file);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let story = text(&output.stderr);
+        assert!(
+            story.contains("unknown version \"task.example.io/v9\""),
+            "{story}"
+        );
+    }
+}
+
+#[test]
+fn a_comparison_of_no_task_says_so() {
+    let output = run(&["diff", "-f", "-", "--round-trip"], "kind: Pod\n");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        text(&output.stdout).contains("there is no Task in it"),
+        "{output:?}"
+    );
 }
