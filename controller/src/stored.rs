@@ -1,9 +1,9 @@
-//! A child as the caches hold it: what is looked at of its metadata, and the rest as the text that came.
+//! A child as the caches hold it: which one it is, and the parts that are looked at as text.
 //!
 //! The types of `k8s-openapi` have room for every field that an object might have: a Deployment of one container takes 10 kB, and its
 //! `managedFields` more. As text it is a fifth of that, and is decoded when a pass looks at it.
 
-use std::{borrow::Cow, collections::BTreeMap, marker::PhantomData};
+use std::{borrow::Cow, collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     ManagedFieldsEntry, ObjectMeta, OwnerReference, Time,
@@ -16,22 +16,14 @@ use crate::{names::ANNOTATION_PREFIX, reconcile::scaled::is_scaling};
 
 /// An object of kind `K`: one that has no parts but these.
 ///
-/// Of the annotations there are only the controller's own, and of `managedFields` only who has scaled. It can be decoded by
-/// `serde_json` only.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound = "")]
+/// Of the annotations there are only the controller's own, and of `managedFields` only who has scaled. The metadata that it has as a
+/// [`Resource`] is what says which object it is, at which version, and whose; the labels and the annotations are in the object alone. It
+/// can be decoded by `serde_json` only.
+#[derive(Clone, Debug)]
 pub struct Stored<K> {
-    #[serde(deserialize_with = "slim")]
     metadata: ObjectMeta,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spec: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    immutable: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Box<RawValue>>,
-    #[serde(skip)]
+    /// Shared with the copies, of which the watch makes one for the cache.
+    text: Arc<str>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -41,7 +33,24 @@ impl<K: DeserializeOwned> Stored<K> {
     /// # Errors
     /// When it is not of this kind, which the API server does not let happen.
     pub fn object(&self) -> serde_json::Result<K> {
-        serde_json::from_str(&serde_json::to_string(self)?)
+        serde_json::from_str(&self.text)
+    }
+}
+
+impl<'de, K> Deserialize<'de> for Stored<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let parts = Parts::deserialize(deserializer)?;
+        let text = serde_json::to_string(&parts).map_err(serde::de::Error::custom)?;
+        Ok(Self {
+            metadata: ObjectMeta {
+                labels: None,
+                annotations: None,
+                managed_fields: None,
+                ..parts.metadata
+            },
+            text: text.into(),
+            kind: PhantomData,
+        })
     }
 }
 
@@ -80,6 +89,21 @@ impl<K: Resource> Resource for Stored<K> {
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
     }
+}
+
+/// The parts that are kept.
+#[derive(Deserialize, Serialize)]
+struct Parts {
+    #[serde(deserialize_with = "slim")]
+    metadata: ObjectMeta,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spec: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    immutable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Box<RawValue>>,
 }
 
 /// The part of the metadata that is looked at.
@@ -141,7 +165,7 @@ mod tests {
         apps::v1::Deployment,
         core::v1::{ConfigMap, Service},
     };
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{
@@ -180,6 +204,6 @@ mod tests {
             "managedFields": [{"manager": "autoscaler", "subresource": "scale"}],
         }});
         let read: Stored<Service> = serde_json::from_str(&object.to_string()).unwrap();
-        assert_eq!(json!(read), kept);
+        assert_eq!(serde_json::from_str::<Value>(&read.text).unwrap(), kept);
     }
 }
