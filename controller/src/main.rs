@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use task_controller::{Args, logging, run};
 
-#[tokio::main]
+/// One thread is enough, since the controller mostly waits for the API server. One for each core of the machine, which is tokio's default,
+/// would take memory that grows with the machine.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let args = Args::parse();
     logging::start(args.log_format);
