@@ -19,7 +19,11 @@
 //!
 //! So a pass over a Task at rest makes no request at all.
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::{
+    ops::ControlFlow,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
@@ -128,7 +132,7 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     };
     let versions = Versions::of(&newest, &context.caches);
     if context.rests.is_at(&key, &versions) {
-        return Ok(Outcome::AT_REST);
+        return Ok(Outcome::at_rest());
     }
     if newest.meta().deletion_timestamp.is_some() {
         return lifetime::leave(context, &key, &newest).await;
@@ -298,17 +302,19 @@ pub fn retry_after(watched: &Watched, error: &Error, context: &Context) -> Durat
 }
 
 impl Outcome {
-    /// The Task is what it should be, and says so.
-    const AT_REST: Self = Self {
-        phase: Some(TaskPhase::Succeeded),
-        action: Action::requeue(requeue::AT_REST),
-    };
-
     /// There is nothing to do until something changes.
     const NOTHING: Self = Self {
         phase: None,
         action: Action::await_change(),
     };
+
+    /// The Task is what it should be, and says so.
+    fn at_rest() -> Self {
+        Self {
+            phase: Some(TaskPhase::Succeeded),
+            action: look_again(requeue::AT_REST),
+        }
+    }
 
     /// The Task is in this phase, and there is nothing to do until something changes.
     fn until_changed(phase: TaskPhase) -> Self {
@@ -327,7 +333,11 @@ impl Outcome {
     fn after(told: Option<Told>, wait: Duration) -> Self {
         told.map_or(Self::NOTHING, |told| Self {
             phase: Some(told.phase),
-            action: Action::requeue(wait.min(told.look_again)),
+            action: look_again(wait.min(told.look_again)),
         })
     }
+}
+
+fn look_again(wait: Duration) -> Action {
+    Action::requeue(requeue::together(wait, SystemTime::now()))
 }

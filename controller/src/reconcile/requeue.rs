@@ -1,6 +1,6 @@
 //! When to look at a Task again if nothing is heard of it. Pure.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use task_api_v1::TaskPhase;
 
@@ -24,6 +24,19 @@ pub fn look_again_after(phase: TaskPhase, failed_for: Duration) -> Duration {
         TaskPhase::Succeeded => AT_REST,
         TaskPhase::Failed => failed_for.clamp(FAILED_FIRST, FAILED_LAST),
     }
+}
+
+/// A wait of at least [`AT_REST`], lengthened so that it ends with a second of the clock, which says `now`; a shorter one as it is.
+///
+/// So Tasks at rest are looked at together: to wake up for each costs more than to look at it.
+pub fn together(wait: Duration, now: SystemTime) -> Duration {
+    if wait < AT_REST {
+        return wait;
+    }
+    // Before 1970 there is nothing to go by.
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let into_second = Duration::from_nanos(now.subsec_nanos().into());
+    wait.saturating_add(Duration::from_secs(1).saturating_sub(into_second))
 }
 
 #[cfg(test)]
@@ -54,5 +67,16 @@ mod tests {
             })
             .collect();
         assert_eq!(waits, [5, 5, 10, 20, 40, 80, 160, 300, 300]);
+    }
+
+    #[test]
+    fn tasks_at_rest_are_looked_at_together_and_others_when_they_are_due() {
+        let wait_at = |wait, millis| together(wait, UNIX_EPOCH + Duration::from_millis(millis));
+        for millis in [5_000, 5_001, 5_999] {
+            let due = Duration::from_millis(millis) + wait_at(AT_REST, millis);
+            assert_eq!(due, Duration::from_secs(66), "{millis}");
+        }
+        let soon = Duration::from_secs(10);
+        assert_eq!(wait_at(soon, 5_500), soon);
     }
 }
