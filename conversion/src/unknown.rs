@@ -70,24 +70,30 @@ impl Walk<'_> {
                 Some(_) => {}
                 None => {
                     let target = target.and_then(|target| target.child(at.key));
-                    if self.unknown(value, target, at)? {
+                    if self.unknown(value, target, at, source.is_none())? {
                         taken.push(index);
                     }
                 }
             }
         }
-        for index in taken.into_iter().rev() {
-            object.members_mut().remove(index);
-        }
+        let mut index = 0;
+        let mut taken = taken.into_iter().peekable();
+        object.members_mut().retain(|_| {
+            let is_taken = taken.next_if_eq(&index).is_some();
+            index += 1;
+            !is_taken
+        });
         Ok(())
     }
 
-    /// Keeps a member that the source does not know; true when it must not stay where it is.
+    /// Keeps a member that the source does not know; true when it must not stay where it is: where the target has a field of its own,
+    /// or, `within` a container that only the target knows, something that did not come from there.
     fn unknown(
         &mut self,
         value: &mut Node<'_>,
         target: Option<&Tree>,
         at: At<'_>,
+        within: bool,
     ) -> Result<bool, ConvertError> {
         if target.is_some_and(Tree::is_container)
             && let Some(object) = value.open()
@@ -97,9 +103,10 @@ impl Walk<'_> {
             return Ok(object.is_empty());
         }
         let pointer = at.pointer();
-        if !self.kept.entries.contains_key(&pointer) {
+        let is_targets = self.kept.entries.contains_key(&pointer);
+        if !is_targets {
             self.rest.entries.insert(pointer, value.text().into_owned());
         }
-        Ok(target.is_some())
+        Ok(target.is_some() || within && !is_targets)
     }
 }

@@ -170,6 +170,27 @@ fn a_rest_of_many_entries_is_put_back_in_one_go() {
     let many = folded((0..100_000).map(|n| (format!("/spec/{n:x}"), "1".to_owned())));
     let there = down(&v1(json!({}), many));
     assert_eq!(there["spec"].as_object().unwrap().len(), 100_000);
+    // Beside what the container has, or below a container that the target does not know.
+    let many = json!(
+        (0..100_000)
+            .map(|n| (format!("{n:x}"), json!(1)))
+            .collect::<serde_json::Map<_, _>>()
+    );
+    let there = up(&v1alpha1(
+        json!({"provider": "p"}),
+        folded([("/spec/operation".to_owned(), many.to_string())]),
+    ));
+    assert_eq!(
+        there["spec"]["operation"].as_object().unwrap().len(),
+        100_001
+    );
+    for container in ["operation", "z"] {
+        let both =
+            (0..25_000).flat_map(|n| [format!("/spec/{n:x}"), format!("/spec/{container}/{n:x}")]);
+        let many = folded(both.map(|pointer| (pointer, "1".to_owned())));
+        let there = down(&v1(json!({"operation": {"provider": "p", "zz": 1}}), many));
+        assert!(there["spec"].as_object().unwrap().len() > 25_000);
+    }
     let order = folded([(
         "order:/spec/env".to_owned(),
         json!(vec!["Z"; 350_000]).to_string(),

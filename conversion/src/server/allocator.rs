@@ -18,11 +18,12 @@ const SETTINGS: [(&str, &str); 3] = [
     ("MALLOC_TRIM_THRESHOLD_", "4194304"),
 ];
 
-/// Starts this program anew with [`SETTINGS`], as the same process, unless the environment has its own. Returns if there is no need to, or
-/// with the reason why it cannot; the program is the same without.
+/// Starts this program anew with those of the [`SETTINGS`] that its environment has not, as the same process. Returns if there is no need
+/// to, or with the reason why it cannot; the program is the same without.
 pub(super) fn settle() -> io::Result<()> {
-    let is_set = |(name, _): &(&str, &str)| env::var_os(name).is_some();
-    if !cfg!(target_env = "gnu") || SETTINGS.iter().any(is_set) {
+    let mut missing = SETTINGS.to_vec();
+    missing.retain(|(name, _)| env::var_os(name).is_none());
+    if !cfg!(target_env = "gnu") || missing.is_empty() {
         return Ok(());
     }
     let mut arguments = env::args_os();
@@ -30,5 +31,5 @@ pub(super) fn settle() -> io::Result<()> {
     if let Some(name) = arguments.next() {
         program.arg0(name);
     }
-    Err(program.args(arguments).envs(SETTINGS).exec())
+    Err(program.args(arguments).envs(missing).exec())
 }

@@ -99,6 +99,7 @@ async fn no_request_fails_while_authority_and_certificate_rotate_and_everything_
     for rotation in 1..=rotations {
         until(&world, "rotated", async || {
             let seen = world.kubelet.seen();
+            assert!(!restarting.is_finished(), "a replica did not restart");
             seen.authorities.len() > rotation && seen.serving.len() > rotation
         })
         .await;
