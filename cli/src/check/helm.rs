@@ -12,8 +12,9 @@ use serde_json::Value;
 use task_api_v1::names::{GROUP, VERSION};
 
 use super::Step;
+use crate::cluster::told;
 use crate::convert::object::is_task;
-use crate::manifest::{Document, documents, read};
+use crate::manifest::{self, Document, documents, read};
 use crate::report::{Report, Verdict};
 
 /// A release may be a megabyte; so few are held in memory.
@@ -35,28 +36,30 @@ pub(super) async fn look(client: &Client, step: Step, report: &mut Report) {
         let page = match api.list(&params).await {
             Ok(page) => page,
             Err(error) => {
+                let why = told(&error);
                 report.add(
-                    Verdict::Note,
+                    step.needs_old(),
                     "helm",
                     "",
-                    format!("the releases cannot be read: {error}"),
+                    format!("the releases cannot be read: {why}"),
                 );
                 return;
             }
         };
         for secret in &page.items {
-            if let Some(count) = tasks_of_old_version(secret).filter(|count| *count > 0) {
-                found = true;
-                let labels = secret.labels();
-                let name = labels.get("name").map(String::as_str).unwrap_or_default();
-                let subject = format!("{}/{name}", secret.namespace().unwrap_or_default());
-                report.add(
-                    step.needs_old(),
-                    "helm",
-                    subject,
-                    format!("the deployed release has {count} Tasks of v1alpha1; upgrade it with a chart that has v1 while both are served"),
-                );
-            }
+            let message = match tasks_of_old_version(secret) {
+                Some(0) => continue,
+                Some(count) => format!(
+                    "the deployed release has {count} Tasks of v1alpha1; upgrade it with a chart that has v1 while both are served"
+                ),
+                None => "the deployed release cannot be read, so it may have Tasks of v1alpha1"
+                    .to_owned(),
+            };
+            found = true;
+            let labels = secret.labels();
+            let name = labels.get("name").map(String::as_str).unwrap_or_default();
+            let subject = format!("{}/{name}", secret.namespace().unwrap_or_default());
+            report.add(step.needs_old(), "helm", subject, message);
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => params = base.clone().continue_token(&token),
@@ -83,13 +86,17 @@ fn tasks_of_old_version(secret: &Secret) -> Option<usize> {
         .read_to_end(&mut json)
         .ok()?;
     let release: Value = serde_json::from_slice(&json).ok()?;
-    let old = documents(release["manifest"].as_str()?)
-        .into_iter()
-        .filter(|part| !matches!(part, Document::Between(_)))
-        .filter_map(|part| read::read(part.text()).ok().flatten())
-        .filter(is_task)
-        .filter(|task| task.text("apiVersion") != Some(&format!("{GROUP}/{VERSION}")));
-    Some(old.count())
+    let mut old = 0;
+    for part in documents(release["manifest"].as_str()?) {
+        if matches!(part, Document::Between(_)) {
+            continue;
+        }
+        let task = read::read(part.text()).ok()?.filter(is_task);
+        let is_old =
+            |task: &manifest::Value| task.text("apiVersion") != Some(&format!("{GROUP}/{VERSION}"));
+        old += usize::from(task.as_ref().is_some_and(is_old));
+    }
+    Some(old)
 }
 
 #[cfg(test)]
@@ -120,5 +127,6 @@ mod tests {
         let manifest = "---\n# Source: a\nkind: Pod\n---\napiVersion: task.example.io/v1alpha1\nkind: Task\n---\napiVersion: task.example.io/v1\nkind: Task\n";
         assert_eq!(tasks_of_old_version(&secret(manifest)), Some(1));
         assert_eq!(tasks_of_old_version(&Secret::default()), None);
+        assert_eq!(tasks_of_old_version(&secret("a: {{ .b }}: c")), None);
     }
 }

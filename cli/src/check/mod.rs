@@ -100,7 +100,15 @@ pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error>
     let new = schema::new_definition(args.crd.as_deref())?;
     let deadline = Instant::now() + args.timeout;
     loop {
-        let report = look(&cluster, args, &new).await?;
+        let report = match look(&cluster, args, &new).await {
+            Err(error) if args.wait && Instant::now() + EVERY < deadline => {
+                let why = crate::run::chain(&error);
+                progress::say(&format!("{why}; looking again in {} s", EVERY.as_secs()));
+                sleep(EVERY).await;
+                continue;
+            }
+            looked => looked?,
+        };
         let outcome = report.outcome(args.report.fail_on);
         let goes_on = args.wait && outcome != Outcome::Fine;
         if goes_on && Instant::now() + EVERY < deadline {

@@ -9,7 +9,7 @@ use task_api_v1::names::{GROUP, VERSION};
 use task_conversion::task::TASK;
 
 use super::Step;
-use crate::cluster::{Patience, Tasks, full_name};
+use crate::cluster::{Patience, Tasks, full_name, told};
 use crate::diff::{Fate, round_trip};
 use crate::ownership;
 use crate::progress::Progress;
@@ -20,6 +20,9 @@ const PAGE: u32 = 250;
 
 /// How many of a kind are told one by one.
 const TOLD: usize = 20;
+
+/// What is said of Tasks that could not all be read.
+const UNKNOWN: &str = "not known, as not all Tasks could be read";
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -44,9 +47,11 @@ pub(super) async fn look(
 ) {
     let served = crd.spec.versions.iter().filter(|version| version.served);
     let mut found = Found::default();
+    let mut complete = served.clone().next().is_some();
     for version in served {
         // Each served version, so that the API server converts every Task, too.
         let Ok(known) = TASK.version(&format!("{GROUP}/{}", version.name)) else {
+            complete = false;
             report.add(
                 Verdict::Warn,
                 "tasks",
@@ -58,11 +63,13 @@ pub(super) async fn look(
         let tasks = Tasks::new(client.clone(), known, None);
         let mut of_version = Found::default();
         if let Err(error) = of_version.read(&tasks, known, patience).await {
+            complete = false;
+            let why = told(&error);
             report.add(
                 Verdict::Warn,
                 "tasks",
                 "",
-                format!("they cannot be read at {known}: {error}"),
+                format!("they cannot be read at {known}: {why}"),
             );
         }
         found.lost.append(&mut of_version.lost);
@@ -73,7 +80,7 @@ pub(super) async fn look(
             };
         }
     }
-    found.tell(step, report);
+    found.tell(complete, step, report);
 }
 
 impl Found {
@@ -138,41 +145,45 @@ impl Found {
         }
     }
 
-    fn tell(self, step: Step, report: &mut Report) {
+    /// Tells what was found; of Tasks that could not all be read nothing good is said.
+    fn tell(self, complete: bool, step: Step, report: &mut Report) {
         let tasks = self.tasks;
-        match self
-            .lost
-            .iter()
-            .any(|(_, verdict, _)| *verdict == Verdict::Loss)
-        {
-            true => report.add(
+        let lost = |(_, verdict, _): &(_, Verdict, _)| *verdict == Verdict::Loss;
+        if self.lost.iter().any(lost) {
+            report.add(
                 Verdict::Loss,
                 "conversion",
                 "",
                 format!("not every one of {tasks} Tasks comes back as it was"),
-            ),
-            false => report.add(
+            );
+        } else if complete {
+            report.add(
                 Verdict::Ok,
                 "conversion",
                 "",
                 format!("all {tasks} Tasks go to the other version and come back as they were"),
-            ),
+            );
+        } else {
+            report.add(Verdict::Loss, "conversion", "", UNKNOWN);
         }
-        let more = self.lost.len().saturating_sub(TOLD);
+        let more = self.lost.iter().skip(TOLD).map(|(_, verdict, _)| *verdict);
+        let (more, worst) = (more.clone().count(), more.max());
         for (name, verdict, message) in self.lost.into_iter().take(TOLD) {
             report.add(verdict, "conversion", name, message);
         }
-        if more > 0 {
-            report.add(Verdict::Loss, "conversion", "", format!("and {more} more"));
+        if let Some(worst) = worst {
+            report.add(worst, "conversion", "", format!("and {more} more"));
         }
 
-        if self.owned == 0 {
+        if self.owned == 0 && complete {
             report.add(
                 Verdict::Ok,
                 "managed fields",
                 "",
                 "no entry names another version than v1",
             );
+        } else if self.owned == 0 {
+            report.add(step.needs_old(), "managed fields", "", UNKNOWN);
         } else {
             let owners: Vec<_> = self
                 .owners
@@ -193,6 +204,7 @@ impl Found {
 
         let count = self.last_applied.len();
         match self.last_applied.first() {
+            None if !complete => report.add(step.needs_old(), "last applied", "", UNKNOWN),
             None => report.add(Verdict::Ok, "last applied", "", "kubectl apply remembers no Task of another version than v1"),
             Some(first) => report.add(
                 step.needs_old(),
@@ -211,4 +223,49 @@ fn names_other_version(applied: &str) -> bool {
     let applied: Value = serde_json::from_str(applied).unwrap_or_default();
     let version = applied["apiVersion"].as_str().unwrap_or_default();
     version.starts_with(GROUP) && version != format!("{GROUP}/{VERSION}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told_of(found: Found, complete: bool) -> Vec<(&'static str, Verdict)> {
+        let mut report = Report::of("check");
+        found.tell(complete, Step::RemoveV1alpha1, &mut report);
+        let findings = report.findings.into_iter();
+        findings
+            .map(|finding| (finding.check, finding.verdict))
+            .collect()
+    }
+
+    #[test]
+    fn of_tasks_that_cannot_all_be_read_nothing_good_is_said() {
+        let checks = ["conversion", "managed fields", "last applied"];
+        let told = told_of(Found::default(), true);
+        assert_eq!(told, checks.map(|check| (check, Verdict::Ok)));
+        let told = told_of(Found::default(), false);
+        let verdicts = [Verdict::Loss, Verdict::Warn, Verdict::Warn];
+        assert_eq!(
+            told,
+            std::array::from_fn::<_, 3, _>(|at| (checks[at], verdicts[at]))
+        );
+    }
+
+    #[test]
+    fn what_is_not_told_one_by_one_is_as_grave_as_the_worst_of_it() {
+        let lost = |verdict, count| {
+            let one = ("default/a".to_owned(), verdict, String::new());
+            vec![one; count]
+        };
+        for (rest, worst) in [
+            (Verdict::Warn, Verdict::Warn),
+            (Verdict::Loss, Verdict::Loss),
+        ] {
+            let found = Found {
+                lost: [lost(Verdict::Warn, TOLD), lost(rest, 2)].concat(),
+                ..Found::default()
+            };
+            assert_eq!(told_of(found, true)[TOLD + 1], ("conversion", worst));
+        }
+    }
 }

@@ -105,6 +105,24 @@ struct Change {
 const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 
+/// The schema keeps what it does not know.
+const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
+
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+
+/// How a list or map is merged, and what it is where nothing is said.
+const KINDS: [(&str, Option<&str>); 3] = [
+    ("x-kubernetes-list-type", Some("atomic")),
+    ("x-kubernetes-list-map-keys", None),
+    ("x-kubernetes-map-type", Some("granular")),
+];
+
+/// Whether it takes members of any name.
+fn admits_any(schema: &Value) -> bool {
+    let members = &schema["additionalProperties"];
+    members.is_object() || *members == true
+}
+
 fn compare(old: &Value, new: &Value, path: &str, changes: &mut Vec<Change>) {
     let mut add = |verdict: Verdict, what: String| {
         changes.push(Change {
@@ -113,7 +131,9 @@ fn compare(old: &Value, new: &Value, path: &str, changes: &mut Vec<Change>) {
             what,
         });
     };
-    if old["type"] != new["type"] {
+    let either =
+        new[INT_OR_STRING] == true && (old["type"] == "integer" || old["type"] == "string");
+    if old["type"] != new["type"] && !either {
         add(
             Verdict::Loss,
             format!("its type was {} and is {}", old["type"], new["type"]),
@@ -143,7 +163,49 @@ fn compare(old: &Value, new: &Value, path: &str, changes: &mut Vec<Change>) {
             }
         }
     }
-    for rule in ["pattern", "format"] {
+    if old[OPEN] == true && new[OPEN] != true {
+        add(
+            Verdict::Loss,
+            "it does not keep unknown fields any more: the API server drops them".to_owned(),
+        );
+    }
+    if admits_any(old) && !admits_any(new) && new[OPEN] != true {
+        add(
+            Verdict::Loss,
+            "it takes no members of any name any more: the API server drops them".to_owned(),
+        );
+    }
+    for flag in ["nullable", INT_OR_STRING] {
+        if old[flag] == true && new[flag] != true {
+            add(Verdict::Warn, format!("it is not {flag} any more"));
+        }
+    }
+    for flag in ["exclusiveMinimum", "exclusiveMaximum", "uniqueItems"] {
+        if old[flag] != true && new[flag] == true {
+            add(Verdict::Warn, format!("it is {flag} now"));
+        }
+    }
+    for (kind, default) in KINDS {
+        let of = |schema: &Value| match &schema[kind] {
+            Value::Null => default.map_or(Value::Null, Value::from),
+            told => told.clone(),
+        };
+        if of(old) != of(new) {
+            add(
+                Verdict::Warn,
+                format!("its {kind} was {} and is {}", of(old), of(new)),
+            );
+        }
+    }
+    for rule in [
+        "pattern",
+        "format",
+        "multipleOf",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+    ] {
         if !new[rule].is_null() && old[rule] != new[rule] {
             add(
                 Verdict::Warn,
@@ -189,7 +251,10 @@ fn compare(old: &Value, new: &Value, path: &str, changes: &mut Vec<Change>) {
         let below = format!("{path}.{name}");
         match properties.get(name) {
             Some(new) => compare(old, new, &below, changes),
-            None if new["x-kubernetes-preserve-unknown-fields"] == true => {}
+            None if new[OPEN] == true || new["additionalProperties"] == true => {}
+            None if new["additionalProperties"].is_object() => {
+                compare(old, &new["additionalProperties"], &below, changes);
+            }
             None => changes.push(Change {
                 path: below,
                 verdict: Verdict::Loss,
@@ -238,6 +303,40 @@ mod tests {
             (json!({"minimum": 0}), json!({"minimum": 1}), Verdict::Warn),
             (json!({}), json!({"pattern": "a"}), Verdict::Warn),
             (
+                json!({"additionalProperties": {"type": "string"}}),
+                json!({}),
+                Verdict::Loss,
+            ),
+            (
+                json!({"x-kubernetes-preserve-unknown-fields": true}),
+                json!({}),
+                Verdict::Loss,
+            ),
+            (json!({"nullable": true}), json!({}), Verdict::Warn),
+            (
+                json!({"x-kubernetes-int-or-string": true}),
+                json!({}),
+                Verdict::Warn,
+            ),
+            (json!({}), json!({"exclusiveMinimum": true}), Verdict::Warn),
+            (json!({}), json!({"multipleOf": 2}), Verdict::Warn),
+            (json!({}), json!({"uniqueItems": true}), Verdict::Warn),
+            (
+                json!({}),
+                json!({"x-kubernetes-list-type": "set"}),
+                Verdict::Warn,
+            ),
+            (
+                json!({"x-kubernetes-list-map-keys": ["a"]}),
+                json!({"x-kubernetes-list-map-keys": ["b"]}),
+                Verdict::Warn,
+            ),
+            (
+                json!({}),
+                json!({"not": {"required": ["a"]}}),
+                Verdict::Warn,
+            ),
+            (
                 json!({"enum": ["a", "b"]}),
                 json!({"enum": ["a"]}),
                 Verdict::Warn,
@@ -261,6 +360,16 @@ mod tests {
     fn what_admits_more_is_nothing_to_tell() {
         for (old, new) in [
             (json!({"maximum": 5}), json!({"maximum": 6})),
+            (
+                json!({"properties": {"b": {"type": "string"}}}),
+                json!({"additionalProperties": {"type": "string"}}),
+            ),
+            (
+                json!({"type": "integer"}),
+                json!({"x-kubernetes-int-or-string": true}),
+            ),
+            (json!({"anyOf": [{"required": ["a"]}]}), json!({})),
+            (json!({}), json!({"x-kubernetes-list-type": "atomic"})),
             (json!({"minLength": 5}), json!({})),
             (json!({"enum": ["a"]}), json!({"enum": ["a", "b"]})),
             (json!({"required": ["b"]}), json!({})),

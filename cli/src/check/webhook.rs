@@ -1,5 +1,6 @@
 //! Whether the API server gets Tasks converted, and would tomorrow.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -25,17 +26,17 @@ pub(super) async fn look(
     expiring: Duration,
     report: &mut Report,
 ) {
-    let served = crd.spec.versions.iter().filter(|version| version.served);
-    let other = served.clone().find(|version| !version.storage);
-    let Some(other) = other else {
+    let versions = versions(crd);
+    if versions.len() < 2 {
         report.add(
             Verdict::Ok,
             "webhook",
             "",
-            "one version only is served, so nothing is converted",
+            "one version only is served and stored, so nothing is converted",
         );
         return;
-    };
+    }
+    let versions = versions.into_iter().collect::<Vec<_>>().join(" and ");
     let conversion = crd.spec.conversion.as_ref();
     let webhook = conversion.and_then(|conversion| conversion.webhook.as_ref());
     let Some(config) = webhook.and_then(|webhook| webhook.client_config.as_ref()) else {
@@ -43,11 +44,22 @@ pub(super) async fn look(
             Verdict::Loss,
             "webhook",
             "",
-            "two versions are served and none converts: the API server drops the fields that the other version does not have",
+            format!(
+                "Tasks are served or stored at {versions} and none converts: the API server drops the fields that the other version does not have"
+            ),
         );
         return;
     };
-    converts(client, &other.name, report).await;
+    let mut served = crd.spec.versions.iter().filter(|version| version.served);
+    match served.find(|version| !version.storage) {
+        Some(other) => converts(client, &other.name, report).await,
+        None => report.add(
+            Verdict::Note,
+            "webhook",
+            "",
+            format!("it was not tried, as the only version served is that of storage; Tasks are stored at {versions}"),
+        ),
+    }
     let bundle = config.ca_bundle.as_ref().map(|bundle| bundle.0.as_slice());
     match bundle {
         None => report.add(
@@ -70,6 +82,18 @@ pub(super) async fn look(
             "it is called by its URL, so it cannot be told how many answer there",
         ),
     }
+}
+
+/// The versions that Tasks are read, written or stored at: of more than one, some have to be converted.
+fn versions(crd: &CustomResourceDefinition) -> BTreeSet<&str> {
+    let versions = crd.spec.versions.iter();
+    let used = versions.filter(|version| version.served || version.storage);
+    let status = crd.status.as_ref();
+    let stored = status.and_then(|status| status.stored_versions.as_ref());
+    let stored = stored.into_iter().flatten().map(String::as_str);
+    used.map(|version| version.name.as_str())
+        .chain(stored)
+        .collect()
 }
 
 /// Has the API server judge a new Task at a version that is not stored, so that it has to convert it, and store nothing.
@@ -177,6 +201,30 @@ mod tests {
             json!({"addressType": family, "endpoints": endpoints, "metadata": {}}),
         )
         .unwrap()
+    }
+
+    #[test]
+    fn whatever_is_served_or_stored_may_have_to_be_converted() {
+        for (served, stored, expected) in [
+            (["v1", "v1alpha1"], vec!["v1"], 2),
+            (["v1", "v1"], vec!["v1"], 1),
+            (["v1", "v1"], vec!["v1", "v1alpha1"], 2),
+        ] {
+            let mut crd = task_crds::crd();
+            for version in &mut crd.spec.versions {
+                version.served = served.contains(&version.name.as_str());
+                version.storage = version.name == "v1";
+            }
+            let stored = stored.into_iter().map(str::to_owned).collect();
+            crd.status.get_or_insert_default().stored_versions = Some(stored);
+            assert_eq!(versions(&crd).len(), expected, "{served:?}");
+        }
+        let mut crd = task_crds::crd();
+        for version in &mut crd.spec.versions {
+            version.served = version.name == "v1";
+            version.storage = version.name == "v1alpha1";
+        }
+        assert_eq!(versions(&crd).len(), 2);
     }
 
     #[test]
