@@ -55,4 +55,11 @@ mod tests {
         let error = Args::try_parse_from(["kubectl-task", "frobnicate"]).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
+
+    #[test]
+    fn more_requests_a_second_than_a_clock_can_tell_apart_are_wrong_usage() {
+        let qps = |qps| Args::try_parse_from(["kubectl-task", "migrate", qps]);
+        assert!(qps("--qps=1000000").is_ok());
+        assert!(qps("--qps=1000001").is_err());
+    }
 }

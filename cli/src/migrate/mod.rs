@@ -46,7 +46,7 @@ pub struct Args {
     engine: ChosenEngine,
 
     /// How many Tasks to rewrite a second at the most; 0: as many as go.
-    #[arg(long, default_value_t = 50, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 50, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     qps: u32,
 
     /// How many Tasks to rewrite at the same time.
@@ -106,6 +106,9 @@ pub enum Error {
     /// The Tasks cannot be read.
     #[error("cannot list Tasks")]
     List(#[source] Box<kube::Error>),
+    /// Without it nobody can tell which of them are stored anew.
+    #[error("the API server does not tell the resource version of the list of Tasks")]
+    ListVersion,
     /// The person may not do it.
     #[error(transparent)]
     Forbidden(Stop),
@@ -148,25 +151,45 @@ pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error>
         args,
     };
     let mut report = Report::of("migrate");
-    let in_time = if args.yes {
-        let work = migration.carry_out(&mut report);
-        match args.timeout {
-            Some(time) => timeout(time, work)
-                .await
-                .map_or(Ok(false), |done| done.map(|()| true))?,
-            None => work.await.map(|()| true)?,
+    let mut untold = None;
+    let work = async {
+        match args.yes {
+            true => migration.carry_out(&mut untold, &mut report).await,
+            false => migration.plan(&mut report).await,
         }
-    } else {
-        migration.plan(&mut report).await?;
-        true
+    };
+    let ended = match args.timeout {
+        Some(time) => timeout(time, work).await.ok(),
+        None => Some(work.await),
+    };
+    // Whatever ended it: what was done is done, and the person must know of it.
+    if let Some(tally) = untold {
+        tell(&tally, &mut report);
+    }
+    let outcome = match ended {
+        Some(Ok(())) => Ok(report.outcome(args.report.fail_on)),
+        Some(Err(error)) if report.findings.is_empty() => return Err(error),
+        Some(Err(error)) => {
+            let why = crate::run::chain(&error);
+            report.add(Verdict::Warn, "stopped", "", why);
+            Err(error)
+        }
+        None => {
+            let why = "time is up. Run it again to go on";
+            report.add(Verdict::Warn, "stopped", "", why);
+            Ok(Outcome::TimedOut)
+        }
     };
     report.write(args.report.output, stdout().lock())?;
-    Ok(if in_time {
-        report.outcome(args.report.fail_on)
-    } else {
-        progress::say("time is up; run it again to go on");
-        Outcome::TimedOut
-    })
+    outcome
+}
+
+/// Tells what came of the Tasks.
+fn tell(tally: &Tally, report: &mut Report) {
+    report.add(Verdict::Ok, "tasks", "", tally.story());
+    for (name, why) in &tally.refused {
+        report.add(Verdict::Warn, "refused", name, why);
+    }
 }
 
 /// One migration, from the definition as it was at its beginning.
@@ -183,7 +206,12 @@ struct Migration<'a> {
 const TRIES: usize = 5;
 
 impl Migration<'_> {
-    async fn carry_out(&self, report: &mut Report) -> Result<(), Error> {
+    /// Does it. `untold` is what came of the Tasks where it ends, or is dropped, before that was told.
+    async fn carry_out(
+        &self,
+        untold: &mut Option<Tally>,
+        report: &mut Report,
+    ) -> Result<(), Error> {
         let mut goal = self.goal(None);
         if self.definition.has_old_storage() {
             self.settle().await;
@@ -221,12 +249,9 @@ impl Migration<'_> {
                 per_second: self.args.qps,
             },
         };
-        let mut tally = Tally::default();
-        let ended = engine.run(&mut tally).await;
-        report.add(Verdict::Ok, "tasks", "", tally.story());
-        for (name, why) in &tally.refused {
-            report.add(Verdict::Warn, "refused", name, why);
-        }
+        let ended = engine.run(untold.insert(Tally::default())).await;
+        let tally = untold.take().unwrap_or_default();
+        tell(&tally, report);
         let ended = match ended {
             Err(End::Task(stop @ Stop::Forbidden(_))) => return Err(Error::Forbidden(stop)),
             Ok(()) if self.args.dry_run || !tally.refused.is_empty() => {
@@ -295,7 +320,9 @@ impl Migration<'_> {
         let patience = Patience(self.args.patience);
         let page = patience.insist(async || self.tasks.page(1, None).await);
         let page = page.await.map_err(|source| Error::List(Box::new(source)))?;
-        let since = page.metadata.resource_version.unwrap_or_default();
+        let since = page.metadata.resource_version;
+        let since = since.filter(|since| !since.is_empty());
+        let since = since.ok_or(Error::ListVersion)?;
         if self.args.dry_run {
             return Ok(Ok(since));
         }

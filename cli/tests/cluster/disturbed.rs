@@ -242,6 +242,8 @@ fn when_time_is_up_it_ends_with_124_and_can_be_gone_on_with() {
         let ended = world.migrate(&["--yes", "--qps=10", "--timeout=2s"]).await;
 
         assert_eq!(ended.code, Some(124), "{ended:?}");
+        assert!(ended.stdout.contains("rewritten"), "{ended:?}");
+        assert!(ended.stdout.contains("time is up"), "{ended:?}");
         let done = world.stored_at("v1").await;
         assert!((1..40).contains(&done), "{done}");
         assert_eq!(world.migrate(&["--yes", "--qps=0"]).await.code, Some(0));
