@@ -51,6 +51,8 @@ impl Version {
 pub struct Clients<'w> {
     world: &'w World,
     requests: AtomicUsize,
+    /// How many changes the watches at v1 and at v1alpha1 were told of.
+    watched: [AtomicUsize; 2],
     /// How many clients of v1alpha1 have gone.
     gone: AtomicUsize,
     faults: Mutex<Vec<String>>,
@@ -61,6 +63,7 @@ impl<'w> Clients<'w> {
         Self {
             world,
             requests: AtomicUsize::default(),
+            watched: Default::default(),
             gone: AtomicUsize::default(),
             faults: Mutex::default(),
         }
@@ -170,6 +173,7 @@ impl<'w> Clients<'w> {
                         | WatchEvent::Modified(task)
                         | WatchEvent::Deleted(task),
                     ) => {
+                        self.watched[version as usize].fetch_add(1, Ordering::Relaxed);
                         from = task.metadata.resource_version.unwrap_or_default();
                     }
                     Ok(WatchEvent::Bookmark(bookmark)) => from = bookmark.metadata.resource_version,
@@ -249,5 +253,8 @@ impl<'w> Clients<'w> {
             faults.len()
         );
         assert!(requests > 200, "{requests}");
+        for (watched, version) in self.watched.iter().zip(["v1", "v1alpha1"]) {
+            assert!(watched.load(Ordering::Relaxed) > 0, "no watch at {version}");
+        }
     }
 }
