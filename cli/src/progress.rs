@@ -1,14 +1,14 @@
 //! Telling on the standard error how far a long command is: a bar on a terminal, a plain line every few seconds elsewhere.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Says something on the standard error.
+/// Says something on the standard error. Where that takes no more it is not said: the work does not end for it.
 pub fn say(text: &str) {
-    eprintln!("{text}");
+    let _ = writeln!(stderr(), "{text}");
 }
 
 /// Between two plain lines.
@@ -57,7 +57,7 @@ impl Progress {
             && last.elapsed() >= EVERY
         {
             *last = Instant::now();
-            eprintln!("{}", self.line());
+            say(&self.line());
         }
     }
 

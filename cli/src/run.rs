@@ -8,14 +8,14 @@ use kube::core::Status;
 use crate::args::{Args, Command};
 use crate::cluster::told;
 use crate::outcome::{ERROR, Outcome};
-use crate::{check, completion, convert, diff, events, migrate, status, version};
+use crate::{check, completion, convert, diff, events, migrate, progress, status, version};
 
 /// Runs the command and gives the exit code. Errors are told on the standard error, each with what caused it.
 pub async fn main(args: Args) -> ExitCode {
     match run(args).await {
         Ok(outcome) => outcome.into(),
         Err(error) => {
-            eprintln!("error: {}", chain(error.as_ref()));
+            progress::say(&format!("error: {}", chain(error.as_ref())));
             ERROR.into()
         }
     }

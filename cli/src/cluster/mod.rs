@@ -11,6 +11,9 @@ use kube::{Client, Config};
 pub use patience::{Patience, may_pass};
 pub use tasks::{Page, Tasks, full_name, is_newer, names};
 
+/// How long to wait for an answer where nothing is said: as long as an API server itself works at a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Why there is no client for a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,7 +58,7 @@ pub struct Args {
     #[arg(short, long, global = true, value_name = "NAME")]
     namespace: Option<String>,
 
-    /// How long one request may take, such as 30s.
+    /// How long to wait for an answer, such as 30s, instead of a minute; 0: as long as it takes.
     #[arg(long, global = true, value_name = "TIME", value_parser = duration)]
     request_timeout: Option<Duration>,
 }
@@ -85,6 +88,12 @@ impl Args {
         self.namespace.is_some()
     }
 
+    /// How long to wait for an answer; `None`: as long as it takes.
+    fn answer_within(&self) -> Option<Duration> {
+        let time = self.request_timeout.unwrap_or(REQUEST_TIMEOUT);
+        (!time.is_zero()).then_some(time)
+    }
+
     /// Makes a client. Nothing is asked of the cluster yet.
     ///
     /// # Errors
@@ -110,9 +119,7 @@ impl Args {
         if !self.impersonate_groups.is_empty() {
             config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
         }
-        if let Some(timeout) = self.request_timeout {
-            config.read_timeout = Some(timeout);
-        }
+        config.read_timeout = self.answer_within();
         let namespace = self
             .namespace
             .clone()
@@ -143,4 +150,20 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     u64::try_from(nanoseconds)
         .map(Duration::from_nanos)
         .map_err(|_| "a time must not be negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_waited_for_a_minute_or_as_long_as_is_said() {
+        for (flag, time) in [(None, Some(60)), (Some(5), Some(5)), (Some(0), None)] {
+            let args = Args {
+                request_timeout: flag.map(Duration::from_secs),
+                ..Args::default()
+            };
+            assert_eq!(args.answer_within(), time.map(Duration::from_secs));
+        }
+    }
 }

@@ -27,6 +27,9 @@ pub enum DocumentError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] read::Error),
+    /// Something stands on the line of a separator, where kubectl passes over it.
+    #[error("kubectl does not read what stands after --- on its line")]
+    Separator,
     /// It cannot be converted.
     #[error(transparent)]
     Convert(#[from] object::Error),
@@ -58,16 +61,20 @@ pub fn convert(text: &str, desired: &'static str) -> Result<Converted, Error> {
     let mut converted = Converted::default();
     let mut number = 0;
     for part in documents(text) {
-        if let Document::Between(text) = part {
-            converted.text.push_str(text);
-            continue;
-        }
-        number += 1;
-        converted.add(part, desired).map_err(|source| Error {
+        let at = |number, source| Error {
             number,
             line: line_of(text, part.text()).unwrap_or(1),
             source: Box::new(source),
-        })?;
+        };
+        if let Document::Between(between) = part {
+            must_be_empty(between).map_err(|source| at(number + 1, source))?;
+            converted.text.push_str(between);
+            continue;
+        }
+        number += 1;
+        converted
+            .add(part, desired)
+            .map_err(|source| at(number, source))?;
     }
     Ok(converted)
 }
@@ -89,6 +96,18 @@ pub fn read(text: &str) -> Result<Vec<Value>, Error> {
         values.extend(value);
     }
     Ok(values)
+}
+
+/// A separator may be followed by a comment.
+fn must_be_empty(between: &str) -> Result<(), DocumentError> {
+    let Some(rest) = between.strip_prefix("---") else {
+        return Ok(());
+    };
+    let rest = rest.trim();
+    if rest.is_empty() || rest.starts_with('#') {
+        return Ok(());
+    }
+    Err(DocumentError::Separator)
 }
 
 /// The line of `text` at which its part begins.

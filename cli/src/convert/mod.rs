@@ -15,6 +15,7 @@ use task_conversion::task::TASK;
 
 use crate::Outcome;
 use crate::manifest::sources::{self, Source};
+use crate::progress::say;
 use crate::report::FailOn;
 use files::Converted;
 
@@ -105,7 +106,7 @@ pub fn run(args: &Args) -> Result<Outcome, Error> {
     let converted = convert_all(&sources, desired)?;
     for (source, file) in sources.iter().zip(&converted) {
         for line in file.story(&source.name(), desired) {
-            eprintln!("{line}");
+            say(&line);
         }
     }
     if args.in_place {
@@ -144,7 +145,7 @@ fn convert_all(sources: &[Source], desired: &'static str) -> Result<Vec<Converte
             Ok(file) => converted.push(file),
             Err(error) => {
                 failed += 1;
-                eprintln!("{}: {}", source.name(), crate::run::chain(&error));
+                say(&format!("{}: {}", source.name(), crate::run::chain(&error)));
             }
         }
     }

@@ -36,6 +36,9 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// It is an array.
+    #[error("an array of Tasks is nothing that kubectl reads; make it the items of a List")]
+    Array,
     /// It is a list of Tasks of a version that there is not.
     #[error("TaskList")]
     List(#[source] ConvertError),
@@ -65,6 +68,10 @@ pub fn convert(
 ) -> Result<Value, Error> {
     if is_list(document) {
         return convert_list(document, desired, found);
+    }
+    let mut items = document.items().unwrap_or_default().iter();
+    if items.any(|item| is_task(item) || is_list(item)) {
+        return Err(Error::Array);
     }
     if !is_task(document) {
         return Ok(document.clone());

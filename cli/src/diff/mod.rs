@@ -111,7 +111,7 @@ pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error>
         }
     } else if let Some(with) = &args.with {
         let left = sides::at(&sources, args.output_version)?;
-        let right = sides::at(&sources::read(with, true)?, args.output_version)?;
+        let right = sides::at(&args.sources.read_other(with)?, args.output_version)?;
         for task in &left {
             match right.iter().find(|other| other.name == task.name) {
                 Some(other) => tell(

@@ -12,7 +12,7 @@ use task_api_v1::names::{GROUP, KIND};
 
 use crate::cluster::{self, Reach};
 use crate::report::{Format, Report, Verdict};
-use crate::{Outcome, status};
+use crate::{Outcome, progress, status};
 
 /// Tell what happened to Tasks, the newest last.
 #[derive(Clone, Debug, clap::Args)]
@@ -98,7 +98,7 @@ pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error>
 
 fn table(events: &[Event], out: &mut impl Write) -> io::Result<()> {
     if events.is_empty() {
-        eprintln!("there are no Events of Tasks");
+        progress::say("there are no Events of Tasks");
         return Ok(());
     }
     let now = Timestamp::now();

@@ -26,10 +26,23 @@ impl<'t> Document<'t> {
     }
 }
 
+/// The byte order mark, which some editors put before a text.
+const MARK: char = '\u{feff}';
+
 /// The parts of a file, as kubectl splits it: a stream of JSON objects, or YAML at each line that begins with `---`.
 #[must_use]
 pub fn documents(text: &str) -> Vec<Document<'_>> {
-    json(text).unwrap_or_else(|| yaml(text))
+    let bare = text.strip_prefix(MARK).unwrap_or(text);
+    match json(bare) {
+        Some(mut documents) => {
+            let mark = &text[..text.len() - bare.len()];
+            if !mark.is_empty() {
+                documents.insert(0, Document::Between(mark));
+            }
+            documents
+        }
+        None => yaml(text),
+    }
 }
 
 /// The documents of a stream of JSON objects; `None` where it is something else.
@@ -91,6 +104,8 @@ mod tests {
             "---\na: 1\n---\nb: 2\n",
             "a: 1\r\n---\r\nb: 2\r\n--- # c\r\n",
             "{\"a\":1}\n {\"b\":2}\n\n",
+            "\u{feff}{\"a\":1}\n",
+            "\u{feff}a: 1\n",
             "{a: 1}\n---\n{b: 2}",
             "\n---\n\n---",
         ] {
@@ -108,6 +123,14 @@ mod tests {
                 Document::Between("--- # two\n"),
                 Document::Yaml("b: 2"),
             ]
+        );
+    }
+
+    #[test]
+    fn json_after_a_byte_order_mark_is_json() {
+        assert_eq!(
+            documents("\u{feff}{\"a\":1}"),
+            [Document::Between("\u{feff}"), Document::Json("{\"a\":1}")]
         );
     }
 

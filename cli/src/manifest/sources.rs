@@ -24,6 +24,9 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// There is one standard input.
+    #[error("the standard input (-) can be read once only")]
+    StdinTwice,
     /// A folder has no manifest in it.
     #[error("{} has no file that ends with .json, .yaml or .yml{}", path.display(), if *recursive { "" } else { "; -R looks in the folders below it as well" })]
     Empty {
@@ -74,10 +77,29 @@ impl Args {
     /// When one cannot be read, or a folder has none.
     pub fn read(&self) -> Result<Vec<Source>, Error> {
         let mut sources = Vec::new();
+        if self.names_stdin() > 1 {
+            return Err(Error::StdinTwice);
+        }
         for path in &self.filenames {
             sources.extend(read(path, self.recursive)?);
         }
         Ok(sources)
+    }
+
+    /// Reads one more file or folder, just as the others.
+    ///
+    /// # Errors
+    /// As [`Args::read`].
+    pub fn read_other(&self, path: &Path) -> Result<Vec<Source>, Error> {
+        if path == Path::new(STDIN) && self.names_stdin() > 0 {
+            return Err(Error::StdinTwice);
+        }
+        read(path, self.recursive)
+    }
+
+    fn names_stdin(&self) -> usize {
+        let names = self.filenames.iter();
+        names.filter(|path| *path == Path::new(STDIN)).count()
     }
 }
 
@@ -122,10 +144,11 @@ fn collect(folder: &Path, recursive: bool, files: &mut BTreeSet<PathBuf>) -> Res
             if recursive {
                 collect(&path, recursive, files)?;
             }
-        } else if path.is_file()
-            && ENDINGS
-                .iter()
-                .any(|ending| path.extension() == Some(OsStr::new(ending)))
+        } else if ENDINGS
+            .iter()
+            .any(|ending| path.extension() == Some(OsStr::new(ending)))
+            // A link that points at nothing is an error, as a file that cannot be read is.
+            && fs::metadata(&path).map_err(io_error(&path))?.is_file()
         {
             files.insert(path);
         }
@@ -167,6 +190,15 @@ mod tests {
     fn a_folder_gives_its_manifests_in_the_order_of_their_names() {
         assert_eq!(names(false), ["a.yml", "b.yaml", "c.json"]);
         assert_eq!(names(true), ["a.yml", "b.yaml", "below/e.yaml", "c.json"]);
+    }
+
+    #[test]
+    fn a_link_that_points_at_nothing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("a.yaml");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let error = read(folder.path(), false).unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot read {}", link.display()));
     }
 
     #[test]

@@ -117,7 +117,7 @@ async fn read_all(tasks: &Tasks, now: Timestamp) -> Result<Vec<View>, Error> {
 
 fn table(views: &[View], all_namespaces: bool, out: &mut impl Write) -> io::Result<()> {
     if views.is_empty() {
-        eprintln!("there are no Tasks");
+        crate::progress::say("there are no Tasks");
         return Ok(());
     }
     let mut out = TabWriter::new(out).padding(3);

@@ -159,3 +159,72 @@ fn a_comparison_of_no_task_says_so() {
         "{output:?}"
     );
 }
+
+#[test]
+fn what_kubectl_would_not_read_is_an_error_and_not_passed_over() {
+    for (file, why) in [
+        (
+            format!(
+                "a: 1\n--- {{apiVersion: {}, kind: Task}}\n",
+                "task.example.io/v1alpha1"
+            ),
+            "document 2, line 2: kubectl does not read what stands after ---",
+        ),
+        (
+            format!("- {}", OLD.trim_end().replace('\n', "\n  ")),
+            "document 1, line 1: an array of Tasks",
+        ),
+    ] {
+        let output = convert(&["-f", "-", "--output-version=v1"], &file);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        let story = text(&output.stderr);
+        assert!(story.contains(why), "{story}");
+    }
+}
+
+#[test]
+fn the_standard_input_is_not_read_twice() {
+    for args in [
+        &["convert", "-f", "-", "-f", "-", "--output-version=v1"][..],
+        &["diff", "-f", "-", "--with", "-"],
+    ] {
+        let output = run(args, OLD);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output.stderr).contains("once only"), "{output:?}");
+    }
+}
+
+#[test]
+fn both_sides_of_a_comparison_are_as_deep() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.yaml", OLD);
+    write(
+        folder.path(),
+        "below/b.yaml",
+        &OLD.replace("name: a", "name: b"),
+    );
+    let path = folder.path().to_str().unwrap();
+    for recursive in [&[][..], &["-R"]] {
+        let args = [&["diff", "-f", path, "--with", path], recursive].concat();
+        assert_eq!(run(&args, "").status.code(), Some(0), "{recursive:?}");
+    }
+}
+
+#[test]
+fn a_standard_error_that_takes_no_more_does_not_end_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "a.yaml", OLD);
+    let output = Command::new(env!("CARGO_BIN_EXE_kubectl-task"))
+        .args(["convert", "-f", &file, "--output-version=v1"])
+        .stdout(Stdio::piped())
+        .stderr(
+            fs::OpenOptions::new()
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+        )
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout), NEW);
+}
