@@ -11,6 +11,7 @@ pub mod diff;
 pub mod events;
 pub mod manifest;
 pub mod migrate;
+pub mod names;
 mod outcome;
 pub mod ownership;
 pub mod progress;

@@ -11,6 +11,7 @@ use task_conversion::task::TASK;
 use super::Step;
 use crate::cluster::{Patience, Tasks, full_name, told};
 use crate::diff::{Fate, round_trip};
+use crate::names::LAST_APPLIED;
 use crate::ownership;
 use crate::progress::Progress;
 use crate::report::{Report, Verdict};
@@ -23,8 +24,6 @@ const TOLD: usize = 20;
 
 /// What is said of Tasks that could not all be read.
 const UNKNOWN: &str = "not known, as not all Tasks could be read";
-
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What was found in the Tasks.
 #[derive(Default)]

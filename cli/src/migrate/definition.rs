@@ -10,11 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use task_api_v1::names::{GROUP, PLURAL};
 
-/// The annotation of the definition that remembers a migration that has begun and not ended.
-pub const MARK: &str = "task.example.io/migration";
-
-/// The manager of what is written.
-pub const FIELD_MANAGER: &str = "kubectl-task";
+use crate::names::{FIELD_MANAGER, MARK};
 
 /// What the definition says.
 #[derive(Clone, Debug, PartialEq, Eq)]

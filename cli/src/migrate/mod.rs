@@ -12,7 +12,7 @@ use std::io::{self, stdout};
 use std::time::Duration;
 
 use clap::ValueEnum;
-pub use definition::{Definition, Definitions, MARK, Mark};
+pub use definition::{Definition, Definitions, Mark};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use task_conversion::ConvertError;

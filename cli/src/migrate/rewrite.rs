@@ -6,8 +6,8 @@ use kube::core::Request;
 use serde_json::Value;
 
 use super::decide::Goal;
-use super::definition::FIELD_MANAGER;
 use crate::cluster::{Patience, Tasks, full_name, names, told};
+use crate::names::FIELD_MANAGER;
 
 /// How often a Task is read again that somebody else keeps changing.
 const TRIES: usize = 10;

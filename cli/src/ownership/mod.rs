@@ -13,10 +13,7 @@ use task_conversion::Events;
 use task_conversion::task::TASK;
 
 use crate::diff;
-
-/// The manager of the entry that stands where none is left. Without any, the API server would take all fields for those of a manager
-/// of its own making, `before-first-apply`, at the next apply, and that one would never let go of them.
-pub const SEED: &str = "kubectl-task";
+use crate::names::SEED;
 
 /// Whether an object has an entry of a version other than `version`.
 #[must_use]
