@@ -3,6 +3,7 @@
 mod patience;
 mod tasks;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -88,6 +89,11 @@ impl Args {
         self.namespace.is_some()
     }
 
+    /// Whether no part of a kubeconfig is named.
+    fn names_nothing(&self) -> bool {
+        self.context.is_none() && self.cluster.is_none() && self.user.is_none()
+    }
+
     /// How long to wait for an answer; `None`: as long as it takes.
     fn answer_within(&self) -> Option<Duration> {
         let time = self.request_timeout.unwrap_or(REQUEST_TIMEOUT);
@@ -110,7 +116,13 @@ impl Args {
                 let kubeconfig = Kubeconfig::read_from(path).map_err(kubeconfig_error)?;
                 Config::from_custom_kubeconfig(kubeconfig, &options).await
             }
-            None => Config::from_kubeconfig(&options).await,
+            None => match Config::from_kubeconfig(&options).await {
+                // As kubectl: in a pod it is the pod's service account.
+                Err(error) if self.names_nothing() && is_absent(&error) => {
+                    Config::incluster().map_err(|_| error)
+                }
+                config => config,
+            },
         }
         .map_err(kubeconfig_error)?;
         if let Some(user) = &self.impersonate {
@@ -126,6 +138,15 @@ impl Args {
             .unwrap_or_else(|| config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|source| Error::Client(Box::new(source)))?;
         Ok(Cluster { client, namespace })
+    }
+}
+
+/// Whether there is no kubeconfig, rather than one that is of no use.
+fn is_absent(error: &KubeconfigError) -> bool {
+    match error {
+        KubeconfigError::FindPath => true,
+        KubeconfigError::ReadConfig(source, _) => source.kind() == ErrorKind::NotFound,
+        _ => false,
     }
 }
 
@@ -155,6 +176,19 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kubeconfig_that_is_of_no_use_is_not_passed_over_for_the_pods_service_account() {
+        let read = |kind: ErrorKind| KubeconfigError::ReadConfig(kind.into(), PathBuf::new());
+        for (error, absent) in [
+            (KubeconfigError::FindPath, true),
+            (read(ErrorKind::NotFound), true),
+            (read(ErrorKind::PermissionDenied), false),
+            (KubeconfigError::CurrentContextNotSet, false),
+        ] {
+            assert_eq!(is_absent(&error), absent, "{error}");
+        }
+    }
 
     #[test]
     fn an_answer_is_waited_for_a_minute_or_as_long_as_is_said() {
