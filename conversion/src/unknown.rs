@@ -1,6 +1,7 @@
 //! Fields that the tables do not know: a newer schema has them, and during a rolling upgrade they must cross unharmed.
 //!
-//! Each stays at its path and, as the target's schema may prune it there, is kept in the rest as well.
+//! Each stays at its path and, as the target's schema may prune it there, is kept in the rest as well. Where the target has a field or a
+//! container of its own at that path, it is in the rest only.
 
 use crate::ConvertError;
 use crate::json::{Key, Node, Object};
@@ -75,6 +76,9 @@ impl Walk<'_> {
                     }
                 }
             }
+        }
+        if taken.is_empty() {
+            return Ok(());
         }
         let mut index = 0;
         let mut taken = taken.into_iter().peekable();
