@@ -26,6 +26,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use world::{LEASE, World};
 
+/// How many passes a replica makes at once.
+const CONCURRENCY: usize = 10;
+
 /// How many times as long and as often as in the short form everything goes wrong.
 fn times() -> u32 {
     env::var("TASK_FAULTS").map_or(1, |times| times.parse().unwrap())
@@ -58,6 +61,9 @@ async fn whatever_goes_wrong_each_task_ends_as_it_should_and_is_never_handled_by
         .unwrap_or_else(|fault| panic!("{fault}\n{}", world.logs()));
     println!("{edits} edits, {deletions} deletions, settled within {settled:?}, {proof:?}");
     assert!(proof.terms > 20 && proof.writes > 1000, "{proof:?}");
+    // Only what was under way when the network of a replica stalled: a pass each, and each one write.
+    let stalls = times() as usize + 4;
+    assert!(proof.late <= stalls * CONCURRENCY, "{proof:?}");
 }
 
 async fn replicas_come_and_go(world: &mut World) {

@@ -6,6 +6,10 @@
 //! such a time of the replica that made it, from its receipt to its answer, then no two replicas' writes overlap, nor do they alternate. A
 //! write that failed did nothing. Of one that the API server did not answer, because it was killed, nothing is known, but it was
 //! killed long before another replica could have taken the Lease.
+//!
+//! Nobody can keep the network from holding a write up, and the API server from receiving it when another replica owns the shard. It names
+//! the version of the object that it is meant for, so it may go through only while none of the next owners has written to that object; after
+//! that they find it as if it had been made before they began.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +18,12 @@ use task_controller::shards::shard_of;
 
 use crate::world::SHARDS;
 
-/// How often a shard came to be owned, and how many writes were looked at.
+/// How often a shard came to be owned, how many writes were looked at, and how many of them the network had held up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Proof {
     pub terms: usize,
     pub writes: usize,
+    pub late: usize,
 }
 
 /// A replica owns a shard.
@@ -41,34 +46,58 @@ struct Write<'e> {
 /// Checks every write of the log.
 ///
 /// # Errors
-/// The first one that was made by a replica that did not own the Task.
+/// The first one that was made by a replica that did not own the Task, or that came when the next owner had begun on the object.
 pub fn prove(events: &[Value]) -> Result<Proof, String> {
     let writes: Vec<Write<'_>> = events.iter().filter_map(Write::of).collect();
     let terms = terms(&writes);
     let mut proof = Proof {
         terms: terms.values().map(Vec::len).sum(),
-        writes: 0,
+        ..Proof::default()
     };
     for write in &writes {
         let Some(task) = task(write.event) else {
             continue;
         };
         let shard = shard_of("default", &task, SHARDS);
-        let contains = |term: &&Term| {
-            term.owner == write.replica
-                && *term.from <= *write.received
-                && term.to.as_deref().is_none_or(|to| write.answered <= to)
-        };
         let of_shard = terms.get(&shard).map_or(&[][..], Vec::as_slice);
-        if !of_shard.iter().any(|term| contains(&term)) {
+        proof.writes += 1;
+        if of_shard.iter().any(|term| term.contains(write)) {
+            continue;
+        }
+        let others = writes
+            .iter()
+            .filter(|other| other.is_to_the_object_of(write));
+        let before_the_next = |term: &Term| term.is_before_any_of_the_next(write, others.clone());
+        if !of_shard.iter().any(before_the_next) {
             return Err(format!(
                 "{} wrote without owning {task}: {:#}\n{of_shard:#?}",
                 write.replica, write.event
             ));
         }
-        proof.writes += 1;
+        proof.late += 1;
     }
     Ok(proof)
+}
+
+impl Term {
+    fn contains(&self, write: &Write<'_>) -> bool {
+        self.owner == write.replica
+            && *self.from <= *write.received
+            && self.to.as_deref().is_none_or(|to| write.answered <= to)
+    }
+
+    /// Whether `write` is of this owner and came too late, but before each of the `others` that the next owners made to the same object.
+    fn is_before_any_of_the_next<'w>(
+        &self,
+        write: &Write<'_>,
+        mut others: impl Iterator<Item = &'w Write<'w>>,
+    ) -> bool {
+        self.owner == write.replica
+            && *self.from <= *write.received
+            && self.to.as_deref().is_some_and(|to| {
+                others.all(|other| other.received < to || write.answered < other.answered)
+            })
+    }
 }
 
 impl<'e> Write<'e> {
@@ -89,6 +118,15 @@ impl<'e> Write<'e> {
             received: event["requestReceivedTimestamp"].as_str()?,
             answered: event["stageTimestamp"].as_str()?,
         })
+    }
+
+    /// Whether another replica made it, to the same object.
+    fn is_to_the_object_of(&self, other: &Self) -> bool {
+        let place = |write: &Self| {
+            let object = &write.event["objectRef"];
+            (object["resource"].clone(), object["name"].clone())
+        };
+        self.replica != other.replica && place(self) == place(other)
     }
 }
 
@@ -187,7 +225,6 @@ mod tests {
             ("a", [10, 30], true),
             ("b", [30, 59], true),
             ("a", [9, 12], false),
-            ("a", [29, 31], false),
             ("b", [29, 31], false),
             ("c", [15, 16], false),
         ] {
@@ -196,6 +233,24 @@ mod tests {
                 is_right,
                 "{replica} {times:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_write_that_was_held_up_is_right_until_the_next_owner_has_written_to_that_object() {
+        let of_next = |resource: &str| event("b", resource, "t0", [35, 36], Value::Null);
+        for (resource, times, is_right) in [
+            ("deployments", [29, 31], true),
+            ("deployments", [33, 34], true),
+            ("deployments", [35, 37], false),
+            ("services", [37, 38], true),
+        ] {
+            let mut events = events("a", [10, 11]);
+            events.push(of_next("deployments"));
+            events.push(event("a", resource, "t0", times, Value::Null));
+            let proof = prove(&events);
+            assert_eq!(proof.is_ok(), is_right, "{resource} {times:?}");
+            assert!(proof.is_ok_and(|proof| proof.late == 1) == is_right);
         }
     }
 }
