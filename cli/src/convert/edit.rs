@@ -9,6 +9,7 @@ use serde::Serialize;
 use yaml_edit::{Document, Mapping, YamlFile, YamlNode};
 
 use super::comments::carried;
+use super::items::{EditedItems, edit_items};
 use crate::manifest::{Value, read};
 
 /// A document that was changed.
@@ -25,6 +26,32 @@ pub struct Edited {
 /// Changes `text`, which says `old`, so that it says `new`.
 #[must_use]
 pub fn edit(text: &str, old: &Value, new: &Value) -> Edited {
+    let Some(items) = edit_items(text, old, new) else {
+        return edit_whole(text, old, new);
+    };
+    let EditedItems {
+        text,
+        value,
+        comments_lost,
+        rewritten,
+    } = items;
+    let items = Edited {
+        text,
+        comments_lost,
+        rewritten,
+    };
+    if value.same_as(new) {
+        return items;
+    }
+    let whole = edit_whole(&items.text, &value, new);
+    Edited {
+        comments_lost: items.comments_lost + whole.comments_lost,
+        rewritten: items.rewritten || whole.rewritten,
+        text: whole.text,
+    }
+}
+
+fn edit_whole(text: &str, old: &Value, new: &Value) -> Edited {
     let before = comments(text);
     let edited = [Place::BeforeRemoved, Place::AtEnd]
         .into_iter()
@@ -58,7 +85,8 @@ pub(super) fn written(value: &impl Serialize) -> String {
     }
 }
 
-fn says(text: &str, value: &Value) -> bool {
+/// Whether kubectl reads `value` in the text.
+pub(super) fn says(text: &str, value: &Value) -> bool {
     read::read(text).is_ok_and(|read| read.is_some_and(|read| read.same_as(value)))
 }
 

@@ -3,6 +3,7 @@
 mod comments;
 mod edit;
 pub mod files;
+mod items;
 pub mod object;
 mod write;
 

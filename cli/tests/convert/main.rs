@@ -4,6 +4,7 @@
 
 mod command;
 mod kubectl;
+mod many;
 
 use std::fs;
 use std::path::{Path, PathBuf};
