@@ -3,11 +3,13 @@
 mod audit;
 pub mod balancer;
 mod etcd;
+mod https;
 mod kubectl;
 mod operator;
 pub mod replica;
 
 pub use audit::{AuditLog, Request};
 pub use etcd::{Error as EtcdError, etcd_range};
+pub use https::{Error as HttpsError, Https};
 pub use kubectl::{Kubectl, Outcome};
 pub use operator::{Error, Operator};

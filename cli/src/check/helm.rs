@@ -13,7 +13,7 @@ use task_api_v1::names::{GROUP, VERSION};
 
 use super::Step;
 use crate::cluster::told;
-use crate::convert::object::is_task;
+use crate::convert::object::{is_list, is_task, named_by_list};
 use crate::manifest::{self, Document, documents, read};
 use crate::report::{Report, Verdict};
 
@@ -91,12 +91,27 @@ fn tasks_of_old_version(secret: &Secret) -> Option<usize> {
         if matches!(part, Document::Between(_)) {
             continue;
         }
-        let task = read::read(part.text()).ok()?.filter(is_task);
-        let is_old =
-            |task: &manifest::Value| task.text("apiVersion") != Some(&format!("{GROUP}/{VERSION}"));
-        old += usize::from(task.as_ref().is_some_and(is_old));
+        let document = read::read(part.text()).ok()?;
+        old += document.as_ref().map_or(0, old_in);
     }
     Some(old)
+}
+
+/// How many Tasks of a version other than v1 a document is or lists.
+fn old_in(document: &manifest::Value) -> usize {
+    if is_list(document) {
+        let items = document.get("items").and_then(manifest::Value::items);
+        return items
+            .into_iter()
+            .flatten()
+            .map(|item| match named_by_list(document, item) {
+                Some(named) => old_in(&named),
+                None => old_in(item),
+            })
+            .sum();
+    }
+    let is_new = document.text("apiVersion") == Some(&format!("{GROUP}/{VERSION}"));
+    usize::from(is_task(document) && !is_new)
 }
 
 #[cfg(test)]
@@ -128,5 +143,11 @@ mod tests {
         assert_eq!(tasks_of_old_version(&secret(manifest)), Some(1));
         assert_eq!(tasks_of_old_version(&Secret::default()), None);
         assert_eq!(tasks_of_old_version(&secret("a: {{ .b }}: c")), None);
+    }
+
+    #[test]
+    fn so_are_those_in_a_list() {
+        let manifest = "apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n- {apiVersion: task.example.io/v1alpha1, kind: Task}\n- {apiVersion: task.example.io/v1, kind: Task}\n- {apiVersion: task.example.io/v1alpha1, kind: TaskList, items: [{metadata: {name: a}}]}\n";
+        assert_eq!(tasks_of_old_version(&secret(manifest)), Some(2));
     }
 }

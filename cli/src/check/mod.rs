@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use task_api_v1::names::{GROUP, PLURAL};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::cluster::{self, Cluster, Patience};
 use crate::report::{self, Report, Verdict};
@@ -100,32 +100,46 @@ pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error>
     let new = schema::new_definition(args.crd.as_deref())?;
     let deadline = Instant::now() + args.timeout;
     loop {
-        let report = match look(&cluster, args, &new).await {
-            Err(error) if args.wait && Instant::now() + EVERY < deadline => {
-                let why = crate::run::chain(&error);
-                progress::say(&format!("{why}; looking again in {} s", EVERY.as_secs()));
-                sleep(EVERY).await;
-                continue;
-            }
-            looked => looked?,
+        let mut report = Report::of("check");
+        let look = look(&cluster, args, &new, &mut report);
+        let looked = match args.wait {
+            true => timeout_at(deadline, look).await,
+            false => Ok(look.await),
         };
-        let outcome = report.outcome(args.report.fail_on);
-        let goes_on = args.wait && outcome != Outcome::Fine;
-        if goes_on && Instant::now() + EVERY < deadline {
-            let open = report
-                .findings
-                .iter()
-                .filter(|finding| finding.verdict >= Verdict::Warn);
-            progress::say(&format!(
-                "{} findings; looking again in {} s",
-                open.count(),
-                EVERY.as_secs()
-            ));
-            sleep(EVERY).await;
-            continue;
+        let why = match looked {
+            Ok(Ok(())) if report.outcome(args.report.fail_on) != Outcome::Fine => {
+                let findings = report.findings.iter();
+                let open = findings.filter(|finding| finding.verdict >= Verdict::Warn);
+                format!("{} findings", open.count())
+            }
+            Ok(Ok(())) => return args.end(&report, Outcome::Fine),
+            Ok(Err(error)) if !args.wait => return Err(error),
+            Ok(Err(error)) => {
+                let why = crate::run::chain(&error);
+                report.add(Verdict::Warn, "stopped", "", &why);
+                why
+            }
+            Err(_) => {
+                let why = "time is up before all was looked at";
+                report.add(Verdict::Warn, "stopped", "", why);
+                return args.end(&report, Outcome::TimedOut);
+            }
+        };
+        if !args.wait {
+            return args.end(&report, Outcome::Findings);
         }
-        report.write(args.report.output, stdout().lock())?;
-        return Ok(if goes_on { Outcome::TimedOut } else { outcome });
+        if Instant::now() + EVERY >= deadline {
+            return args.end(&report, Outcome::TimedOut);
+        }
+        progress::say(&format!("{why}; looking again in {} s", EVERY.as_secs()));
+        sleep(EVERY).await;
+    }
+}
+
+impl Args {
+    fn end(&self, report: &Report, outcome: Outcome) -> Result<Outcome, Error> {
+        report.write(self.report.output, stdout().lock())?;
+        Ok(outcome)
     }
 }
 
@@ -133,28 +147,21 @@ async fn look(
     cluster: &Cluster,
     args: &Args,
     new: &CustomResourceDefinition,
-) -> Result<Report, Error> {
-    let mut report = Report::of("check");
+    report: &mut Report,
+) -> Result<(), Error> {
     let api: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
     let crd = match api.get(&format!("{PLURAL}.{GROUP}")).await {
         Ok(crd) => crd,
         Err(kube::Error::Api(status)) if status.is_not_found() => {
             report.add(Verdict::Warn, "definition", "", "Task is not installed");
-            return Ok(report);
+            return Ok(());
         }
         Err(error) => return Err(Error::Definition(Box::new(error))),
     };
-    storage::look(&crd, args.step, &mut report);
-    schema::look(&crd, new, &mut report);
-    webhook::look(&cluster.client, &crd, args.expiring, &mut report).await;
-    objects::look(
-        &cluster.client,
-        &crd,
-        args.step,
-        Patience(EVERY),
-        &mut report,
-    )
-    .await;
-    helm::look(&cluster.client, args.step, &mut report).await;
-    Ok(report)
+    storage::look(&crd, args.step, report);
+    schema::look(&crd, new, report);
+    webhook::look(&cluster.client, &crd, args.expiring, report).await;
+    objects::look(&cluster.client, &crd, args.step, Patience(EVERY), report).await;
+    helm::look(&cluster.client, args.step, report).await;
+    Ok(())
 }

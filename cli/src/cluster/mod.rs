@@ -155,6 +155,7 @@ fn is_absent(error: &KubeconfigError) -> bool {
 pub fn told(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        kube::Error::Service(why) => why.to_string(),
         other => other.to_string(),
     }
 }

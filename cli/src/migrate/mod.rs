@@ -58,7 +58,8 @@ pub struct Args {
     page_size: u32,
 
     /// How long to try again where the API server or a webhook does not answer.
-    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = cluster::duration)]
+    // The API server itself waits 30 s for a webhook, and then says which.
+    #[arg(long, default_value = "1m", value_name = "TIME", value_parser = cluster::duration)]
     patience: Duration,
 
     /// How long after a change of the CustomResourceDefinition every API server knows of it.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use http::Method;
+use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -16,6 +17,18 @@ async fn until_rewritten(world: &World, count: usize) {
     let what = format!("{count} Tasks are stored at v1");
     world
         .until(&what, async || world.stored_at("v1").await >= count)
+        .await;
+}
+
+async fn until_converted(world: &World) {
+    world
+        .until("Tasks are converted again", async || {
+            let path = World::path("v1alpha1", "?limit=1");
+            world
+                .send(Method::GET, MERGE, &path, &json!(null))
+                .await
+                .is_ok()
+        })
         .await;
 }
 
@@ -170,15 +183,7 @@ fn a_broken_webhook_stops_it_with_a_clear_message_and_it_can_be_gone_on_with() {
         assert!(world.stored_at("v1alpha1").await > 0);
 
         world.conversion.process_mut().restart().unwrap();
-        world
-            .until("Tasks are converted again", async || {
-                let path = World::path("v1alpha1", "?limit=1");
-                world
-                    .send(Method::GET, MERGE, &path, &json!(null))
-                    .await
-                    .is_ok()
-            })
-            .await;
+        until_converted(&world).await;
         let ended = world.migrate(&["--yes", "--qps=0"]).await;
         assert_eq!(ended.code, Some(0), "{ended:?}");
         assert_eq!(world.stored_at("v1").await, 80);
@@ -187,47 +192,41 @@ fn a_broken_webhook_stops_it_with_a_clear_message_and_it_can_be_gone_on_with() {
 }
 
 #[test]
-fn a_task_that_a_policy_refuses_is_named_and_all_others_are_rewritten() {
-    let world = World::take();
+fn a_webhook_that_hangs_is_waited_for_no_longer_than_is_said() {
+    let mut world = World::take();
     RUNTIME.block_on(async {
-        world.create_many(10).await;
+        world.create_many(40).await;
         world.store_at("v1").await;
-        let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-        let bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
-        let rule = json!({"apiGroups": ["task.example.io"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["tasks"]});
-        let policy = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "no-threes"},
-            "spec": {
-                "matchConstraints": {"resourceRules": [rule]},
-                "validations": [{"expression": "object.metadata.name != 'task-00003'", "message": "threes are frozen"}],
-            },
-        });
-        let binding = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "no-threes"},
-            "spec": {"policyName": "no-threes", "validationActions": ["Deny"]},
-        });
-        world.send(Method::POST, "application/json", policies, &policy).await.unwrap();
-        world.send(Method::POST, "application/json", bindings, &binding).await.unwrap();
+        let migration = world.begin(&["--yes", "--qps=20", "--page-size=10"]);
+        until_rewritten(&world, 10).await;
         world
-            .until("the policy is obeyed", async || {
-                let path = World::path("v1", "/task-00003?dryRun=All");
-                let label = json!({"metadata": {"labels": {"a": "b"}}});
-                world.send(Method::PATCH, MERGE, &path, &label).await.is_err()
-            })
-            .await;
+            .conversion
+            .process_mut()
+            .signal(Signal::SIGSTOP)
+            .unwrap();
 
-        let ended = world.migrate(&["--yes", "--qps=0"]).await;
+        let stopped = Ended::from(migration.wait_with_output().await.unwrap());
+        let checked = world.run(&["check", "--wait", "--timeout=2s"]).await;
 
-        for path in [bindings, policies] {
-            let path = format!("{path}/no-threes");
-            world.send(Method::DELETE, "application/json", &path, &json!(null)).await.unwrap();
-        }
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.stdout.contains("default/task-00003"), "{ended:?}");
-        assert!(ended.stdout.contains("threes are frozen"), "{ended:?}");
-        assert!(ended.stdout.contains("9 rewritten, 1 refused"), "{ended:?}");
+        world
+            .conversion
+            .process_mut()
+            .signal(Signal::SIGCONT)
+            .unwrap();
+        until_converted(&world).await;
+        assert_eq!(stopped.code, Some(1), "{stopped:?}");
+        assert!(
+            stopped.stdout.contains("no answer within 10 s"),
+            "{stopped:?}"
+        );
+        assert_eq!(checked.code, Some(124), "{checked:?}");
+        assert!(
+            checked.stdout.contains("before all was looked at"),
+            "{checked:?}"
+        );
         assert_eq!(world.stored_versions().await.len(), 2);
-        assert_eq!(world.stored_at("v1alpha1").await, 1);
+        assert_eq!(world.migrate(&["--yes", "--qps=0"]).await.code, Some(0));
+        assert_eq!(world.stored_at("v1").await, 40);
     });
 }
 

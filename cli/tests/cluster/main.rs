@@ -5,9 +5,11 @@
 mod check;
 mod diff;
 mod disturbed;
+mod expired;
 mod in_tree;
 mod memory;
 mod owners;
 mod quiet;
+mod refused;
 mod status;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub struct World {
     pub client: Client,
     pub conversion: Program,
     webhook: Webhook,
+    /// The folder of the certificate that all webhooks have.
+    pub certificates: PathBuf,
 }
 
 impl World {
@@ -47,11 +49,7 @@ impl World {
     pub fn take() -> MutexGuard<'static, Self> {
         let world = WORLD.blocking_lock();
         RUNTIME.block_on(async {
-            let path = format!("/apis/task.example.io/v1/namespaces/{NAMESPACE}/tasks");
-            world
-                .send(Method::DELETE, "application/json", &path, &Value::Null)
-                .await
-                .unwrap();
+            world.delete_all().await;
             world.store_at("v1alpha1").await;
         });
         world
@@ -79,6 +77,7 @@ impl World {
             client,
             conversion,
             webhook,
+            certificates,
         }
     }
 
@@ -186,6 +185,18 @@ impl World {
         self.send(Method::DELETE, "application/json", &path, &Value::Null)
             .await
             .unwrap();
+    }
+
+    pub async fn delete_all(&self) {
+        let path = Self::path("v1", "");
+        self.send(Method::DELETE, "application/json", &path, &Value::Null)
+            .await
+            .unwrap();
+    }
+
+    /// The authority of all webhooks, as a `caBundle` has it.
+    pub fn authority(&self) -> String {
+        base64(self.webhook.authority_pem().as_bytes())
     }
 
     /// All Tasks at a version, by name.
