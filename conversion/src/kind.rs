@@ -190,6 +190,15 @@ impl Kind {
             .ok_or_else(unknown)
     }
 
+    /// The fields that a version knows; `None` when it is none of this kind's.
+    pub(crate) fn fields(&self, version: &str) -> Option<&Tree> {
+        match self.spokes.iter().find(|spoke| spoke.version == version) {
+            Some(spoke) => Some(&spoke.tree),
+            None if version == self.hub => self.spokes.first().map(|spoke| &spoke.hub_tree),
+            None => None,
+        }
+    }
+
     /// Reads the object at the scanner, opened where conversion has to look inside.
     ///
     /// # Errors

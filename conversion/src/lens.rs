@@ -94,9 +94,9 @@ impl Lens for Unchanged {
 /// A second form of the same value, by two functions that need not be each other's inverse: where the way back would give
 /// another text, the source's own text is the rest.
 pub struct Forms {
-    /// The spoke's form of the hub's value; `None` when it has none.
+    /// The spoke's form of the hub's value; `None` when it has none, and does not come back, as what is not shown counts as deleted.
     pub down: fn(&Node<'_>) -> Result<Option<String>, Unexpected>,
-    /// The hub's form of the spoke's value; `None` when it has none.
+    /// The hub's form of the spoke's value; `None` likewise.
     pub up: fn(&Node<'_>) -> Result<Option<String>, Unexpected>,
 }
 

@@ -15,6 +15,7 @@ mod events;
 mod field;
 pub mod json;
 mod kind;
+pub mod laws;
 pub mod lens;
 mod pointer;
 pub mod rest;

@@ -303,7 +303,7 @@ impl<'a> Review<'a> {
                 Err(_) => {
                     events.take();
                     answer.panics += 1;
-                    let bug = "the conversion panicked, which is a bug in task-conversion";
+                    let bug = "the conversion panicked, which is a bug in the conversion server";
                     self.failures.add(index, &object, kind, desired, bug);
                 }
             }

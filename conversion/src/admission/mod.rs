@@ -158,7 +158,7 @@ fn answer(body: &[u8], judge: impl FnOnce(&Request<'_>) -> Verdict) -> Answer {
                 (verdict, outcome)
             }
             Err(_) => {
-                let bug = "judging the object panicked, which is a bug in task-conversion";
+                let bug = "judging the object panicked, which is a bug in the conversion server";
                 let verdict = Verdict::refused(500, "InternalError", bug.to_owned());
                 (verdict, Outcome::Panicked)
             }

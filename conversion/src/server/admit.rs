@@ -1,7 +1,8 @@
-//! The two admission webhooks.
+//! The admission webhooks.
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
@@ -10,25 +11,19 @@ use tracing::warn;
 
 use super::metrics::Request;
 use super::routes::{Counted, json};
+use super::service::Webhook;
 use super::state::{Answered, State};
-use crate::admission::{self, Answer, Outcome};
+use crate::admission::Outcome;
 
-/// Gives a Task its defaults.
-pub(super) async fn mutate(Shared(state): Shared<Arc<State>>, body: Body) -> Response {
-    admit(&state, "mutate", body, admission::mutate).await
-}
-
-/// Judges a Task.
-pub(super) async fn validate(Shared(state): Shared<Arc<State>>, body: Body) -> Response {
-    admit(&state, "validate", body, admission::validate).await
-}
-
-async fn admit(
-    state: &State,
-    endpoint: &'static str,
+/// Answers an AdmissionReview.
+pub(super) async fn admit(
+    Shared(state): Shared<Arc<State>>,
+    Extension(webhook): Extension<Webhook>,
     body: Body,
-    judge: fn(&[u8]) -> Answer,
 ) -> Response {
+    let Webhook {
+        endpoint, judge, ..
+    } = webhook;
     let Answered { held, answer, took } = match state.review(body, judge).await {
         Ok(answered) => answered,
         Err(error) => return error.into_response(),

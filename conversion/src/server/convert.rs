@@ -15,13 +15,13 @@ use super::state::{Answered, State};
 use crate::Event;
 use crate::json::{Malformed, Scanner};
 use crate::review::{self, Answer};
-use crate::task::TASK;
 
 /// Answers a review. One that was read whole is always answered with 200, as the API server wants it: failures are told in the answer.
 pub(super) async fn convert(Shared(state): Shared<Arc<State>>, body: Body) -> Response {
+    let kind = state.kind;
     let answered = state
         .review(body, |body| {
-            guarded(body, |body| review::answer(&TASK, body))
+            guarded(body, |body| review::answer(kind, body))
         })
         .await;
     let Answered { held, answer, took } = match answered {
@@ -67,7 +67,7 @@ fn versions(
 /// The answer, or a failure when it panics.
 fn guarded(body: &[u8], answer: impl FnOnce(&[u8]) -> Answer) -> Answer {
     catch_unwind(AssertUnwindSafe(|| answer(body))).unwrap_or_else(|_| {
-        let failure = "the answer panicked, which is a bug in task-conversion";
+        let failure = "the answer panicked, which is a bug in the conversion server";
         let (version, uid) = catch_unwind(|| identity(body)).unwrap_or_default();
         let version = version.unwrap_or("\"apiextensions.k8s.io/v1\"");
         let uid = uid.unwrap_or("\"\"");
@@ -126,7 +126,7 @@ fn tell(answer: &Answer) {
             ),
             Event::Omitted => warn!(
                 object,
-                "the annotations are too large: what v1 alone can say was left out"
+                "the annotations are too large: what the other version alone can say was left out"
             ),
             Event::Written | Event::Restored => {}
         }

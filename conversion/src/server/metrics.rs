@@ -77,7 +77,7 @@ pub(super) struct Levels {
 }
 
 impl Metrics {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(prefix: &str) -> Self {
         let metrics = Self {
             registry: Registry::default(),
             requests: Family::default(),
@@ -95,7 +95,7 @@ impl Metrics {
             connections: Gauge::default(),
             expiry: Gauge::default(),
         };
-        let mut registry = Registry::with_prefix("task_conversion");
+        let mut registry = Registry::with_prefix(prefix);
         registry.register(
             "requests",
             "Requests by endpoint, versions and result: success, failure (of the review, whose status is 200 all the same), \

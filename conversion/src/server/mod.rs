@@ -1,4 +1,4 @@
-//! The HTTPS server: conversion, admission, health and metrics on one port.
+//! The HTTPS server: conversion, admission, health and metrics of a [`Service`] on one port.
 //!
 //! It is made never to fail a request that it could serve. The API server's habits that this builds on, all of its own source: it
 //! speaks HTTP/1.1 to webhooks, keeps idle connections for 90 s, tries again after a 503 with `Retry-After` and after no other error,
@@ -19,6 +19,7 @@ mod pair;
 mod patient;
 mod ready;
 mod routes;
+mod service;
 mod stage;
 mod state;
 mod tls;
@@ -42,7 +43,7 @@ pub use args::{Args, LogFormat, TooLittleRoom};
 use connection::Connections;
 use listener::Listener;
 pub use pair::PairError;
-pub use routes::{MUTATE_PATH, VALIDATE_PATH};
+pub use service::{Check, Service, Webhook};
 use stage::Life;
 use state::State;
 use tls::{Certificate, Seen};
@@ -80,13 +81,13 @@ pub enum Error {
 
 /// Runs until SIGTERM or SIGINT, and exits 0 once all requests are answered. Exits 1 when it cannot start, and at once on a second
 /// signal.
-pub fn main(args: &Args) -> ExitCode {
+pub fn main(args: &Args, service: &Service) -> ExitCode {
     let settled = allocator::settle();
     log::start(args.log_format);
     if let Err(error) = settled {
         warn!("the allocator may keep more memory than it should: {error}");
     }
-    match start(args) {
+    match start(args, service) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error}");
@@ -95,7 +96,7 @@ pub fn main(args: &Args) -> ExitCode {
     }
 }
 
-fn start(args: &Args) -> Result<(), Error> {
+fn start(args: &Args, service: &Service) -> Result<(), Error> {
     let threads = usize::from(args.worker_threads);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -104,15 +105,15 @@ fn start(args: &Args) -> Result<(), Error> {
         .enable_all()
         .build()
         .map_err(Error::Runtime)?;
-    let result = runtime.block_on(run(args));
+    let result = runtime.block_on(run(args, service));
     // What did not finish within the grace is not waited for.
     runtime.shutdown_background();
     result
 }
 
-async fn run(args: &Args) -> Result<(), Error> {
+async fn run(args: &Args, service: &Service) -> Result<(), Error> {
     let mut signals = Signals::new().map_err(Error::Runtime)?;
-    let server = Server::bind(args).await?;
+    let server = Server::bind(args, service).await?;
     info!(address = %server.address(), "serving");
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = server.run(async {
@@ -167,7 +168,7 @@ impl Server {
     ///
     /// # Errors
     /// When either is impossible, or the arguments do not go together.
-    pub async fn bind(args: &Args) -> Result<Self, Error> {
+    pub async fn bind(args: &Args, service: &Service) -> Result<Self, Error> {
         args.check()?;
         let (certificate, seen) = Certificate::load(&args.cert_dir)?;
         let tls = certificate.config().map_err(Error::Tls)?;
@@ -180,11 +181,17 @@ impl Server {
         let listener = Listener::new(listener, args.max_connections);
         let life = Life::new();
         let state = Arc::new(State {
-            metrics: metrics::Metrics::new(),
+            kind: service.kind,
+            metrics: metrics::Metrics::new(service.metrics_prefix),
             budget: budget::Budget::new(args.max_inflight_bytes),
             max_body_bytes: args.max_body_bytes,
             running: Arc::default(),
-            readiness: ready::Readiness::new(address, Arc::clone(&certificate), Arc::clone(&life)),
+            readiness: ready::Readiness::new(
+                service.checks,
+                address,
+                Arc::clone(&certificate),
+                Arc::clone(&life),
+            ),
             certificate,
             connections: listener.open(),
         });
@@ -193,7 +200,10 @@ impl Server {
             listener,
             connections: Arc::new(Connections {
                 tls: TlsAcceptor::from(Arc::new(tls)),
-                router: TowerToHyperService::new(routes::router(Arc::clone(&state))),
+                router: TowerToHyperService::new(routes::router(
+                    Arc::clone(&state),
+                    service.webhooks,
+                )),
                 life: Arc::clone(&life),
             }),
             state,

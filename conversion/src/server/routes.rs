@@ -3,33 +3,30 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Request, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 
-use super::admit::{mutate, validate};
+use super::admit::admit;
 use super::body::try_again;
 use super::convert::convert;
 use super::metrics::{self, Levels};
 use super::ready::USER_AGENT;
+use super::service::Webhook;
 use super::state::State;
 
-/// The path of the webhook that gives Tasks their defaults.
-pub const MUTATE_PATH: &str = "/mutate-task-example-io-v1-task";
-
-/// The path of the webhook that judges Tasks.
-pub const VALIDATE_PATH: &str = "/validate-task-example-io-v1-task";
-
 /// The paths that are served. Any other is 404, and another method 405.
-pub(super) fn router(state: Arc<State>) -> Router {
-    let reviews = Router::new()
+pub(super) fn router(state: Arc<State>, webhooks: &'static [Webhook]) -> Router {
+    let reviews = webhooks
+        .iter()
+        .fold(Router::new(), |router, webhook| {
+            router.route(webhook.path, post(admit).layer(Extension(*webhook)))
+        })
         .route("/convert", post(convert))
-        .route(MUTATE_PATH, post(mutate))
-        .route(VALIDATE_PATH, post(validate))
         .layer(middleware::from_fn(refuse_compressed));
     Router::new()
         .merge(reviews)
@@ -43,7 +40,10 @@ pub(super) fn router(state: Arc<State>) -> Router {
             let text = "not found: reviews are answered at /convert\n";
             (StatusCode::NOT_FOUND, text)
         })
-        .layer(middleware::from_fn_with_state(Arc::clone(&state), count))
+        .layer(middleware::from_fn_with_state(
+            (Arc::clone(&state), webhooks),
+            count,
+        ))
         .with_state(state)
 }
 
@@ -51,7 +51,11 @@ pub(super) fn router(state: Arc<State>) -> Router {
 #[derive(Clone)]
 pub(super) struct Counted(pub(super) metrics::Request);
 
-async fn count(Shared(state): Shared<Arc<State>>, request: Request, next: Next) -> Response {
+async fn count(
+    Shared((state, webhooks)): Shared<(Arc<State>, &'static [Webhook])>,
+    request: Request,
+    next: Next,
+) -> Response {
     let is_own = |agent: &header::HeaderValue| agent == USER_AGENT;
     let endpoint = match request.uri().path() {
         // What the server asks itself is nobody's conversion.
@@ -63,12 +67,13 @@ async fn count(Shared(state): Shared<Arc<State>>, request: Request, next: Next) 
             "self"
         }
         "/convert" => "convert",
-        MUTATE_PATH => "mutate",
-        VALIDATE_PATH => "validate",
         "/healthz" => "healthz",
         "/readyz" => "readyz",
         "/metrics" => "metrics",
-        _ => "other",
+        path => webhooks
+            .iter()
+            .find(|webhook| webhook.path == path)
+            .map_or("other", |webhook| webhook.endpoint),
     };
     let mut response = next.run(request).await;
     let mut counted = match response.extensions_mut().remove() {

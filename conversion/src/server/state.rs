@@ -15,6 +15,7 @@ use super::live::Running;
 use super::metrics::Metrics;
 use super::ready::Readiness;
 use super::tls::Certificate;
+use crate::Kind;
 
 /// How long a request may take, from its headers to its answer: the API server gives up after 30 s.
 const DEADLINE: Duration = Duration::from_secs(25);
@@ -24,6 +25,7 @@ const LONG: usize = 256 * 1024;
 
 /// What requests share.
 pub(super) struct State {
+    pub(super) kind: &'static Kind,
     pub(super) metrics: Metrics,
     pub(super) budget: Arc<Budget>,
     pub(super) max_body_bytes: usize,

@@ -4,12 +4,15 @@ mod completion;
 mod env;
 mod old_status;
 mod parameters;
+mod service;
 mod timeout;
 
 use std::sync::LazyLock;
 
 use crate::lens::Unchanged;
 use crate::{Field, Kind, hub_only, mapped, old_name, same};
+
+pub use service::{MUTATE_PATH, VALIDATE_PATH, service};
 
 /// Task, with v1 as its hub.
 pub static TASK: LazyLock<Kind> =

@@ -160,7 +160,7 @@ fn what_is_counted_tells_nothing_of_the_object() {
 
 #[test]
 fn the_webhooks_are_registered_where_they_are_served() {
-    use task_conversion::server::{MUTATE_PATH, VALIDATE_PATH};
+    use task_conversion::task::{MUTATE_PATH, VALIDATE_PATH};
     assert_eq!(task_crds::webhooks::MUTATE_PATH, MUTATE_PATH);
     assert_eq!(task_crds::webhooks::VALIDATE_PATH, VALIDATE_PATH);
 }

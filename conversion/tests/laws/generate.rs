@@ -4,7 +4,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
-use crate::json::Json;
+use task_conversion::laws::Json;
 
 fn scalar(text: impl Into<String>) -> Json {
     Json::Scalar(text.into())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::json::Json;
+use task_conversion::laws::Json;
 
 /// The phases, new and old.
 const PHASES: [(&str, &str); 3] = [

@@ -5,7 +5,7 @@ use hyper::client::conn::http2;
 use hyper::{Request, StatusCode, header};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
-use task_conversion::server::{MUTATE_PATH, VALIDATE_PATH};
+use task_conversion::task::{MUTATE_PATH, VALIDATE_PATH};
 
 use crate::program::{Program, get, large_review, post, review};
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use task_conversion::server::{Args, Server};
+use task_conversion::task::service;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
@@ -19,7 +20,9 @@ async fn start() -> (Client, Folder) {
         "--cert-dir",
         &certificates,
     ];
-    let server = Server::bind(&Args::parse_from(args)).await.unwrap();
+    let server = Server::bind(&Args::parse_from(args), &service())
+        .await
+        .unwrap();
     let client = Client::new(server.address(), &folder.certificate);
     tokio::spawn(server.run(std::future::pending()));
     (client, folder)

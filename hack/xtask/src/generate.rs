@@ -4,7 +4,7 @@ use std::{fs, io, path::PathBuf};
 
 use local_operator::{BuildError, workspace};
 
-use crate::chart;
+use crate::{chart, reference};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -20,7 +20,7 @@ pub(crate) enum Error {
     Drift { path: PathBuf, line: usize },
 }
 
-/// Writes what has to be registered with the API server, the chart's templates of it, and the manifest; or with `check` compares them with
+/// Writes what has to be registered with the API server, its reference for people, the chart's templates of it, and the manifest; or with `check` compares them with
 /// the files.
 pub(crate) fn generate(check: bool) -> Result<(), Error> {
     let root = workspace()?;
@@ -34,6 +34,8 @@ pub(crate) fn generate(check: bool) -> Result<(), Error> {
     for (name, wanted) in task_crds::files() {
         settle(root.join("crds").join(name), wanted)?;
     }
+    let reference = reference::page(&task_crds::crd());
+    settle(root.join("docs/api-reference.md"), reference)?;
     for (name, wanted) in chart::templates() {
         settle(root.join(chart::CHART).join("templates").join(name), wanted)?;
     }

@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use task_conversion::json::Node;
+use crate::json::Node;
 
 /// A JSON value. Objects are equal whatever the order of their members; scalars are equal when their texts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
+    /// A string, a number, `true`, `false` or `null`, as it is written.
     Scalar(String),
+    /// The members by their keys, as they are written between the quotes.
     Object(BTreeMap<String, Json>),
+    /// The items.
     Array(Vec<Json>),
 }
 
 impl Json {
+    /// Reads a well-formed text. Of several members with the same key the last one counts.
+    #[must_use]
     pub fn parse(text: &str) -> Self {
         let node = Node::from(text);
         if let Some(object) = node.members() {
@@ -36,6 +41,8 @@ impl Json {
         }
     }
 
+    /// The text, without white space.
+    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Scalar(text) => text.clone(),
@@ -53,6 +60,8 @@ impl Json {
         }
     }
 
+    /// An object with these members.
+    #[must_use]
     pub fn object(members: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
         Self::Object(
             members
@@ -63,6 +72,7 @@ impl Json {
     }
 
     /// The value at a path such as `/spec/env`.
+    #[must_use]
     pub fn at(&self, pointer: &str) -> Option<&Self> {
         pointer
             .split('/')
