@@ -1,6 +1,7 @@
 //! Running a command.
 
 use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 
 use kube::core::Status;
@@ -14,6 +15,8 @@ use crate::{check, completion, convert, diff, events, migrate, progress, status,
 pub async fn main(args: Args) -> ExitCode {
     match run(args).await {
         Ok(outcome) => outcome.into(),
+        // Whoever reads has seen enough, as head(1) has after ten lines.
+        Err(error) if is_broken_pipe(error.as_ref()) => ERROR.into(),
         Err(error) => {
             progress::say(&format!("error: {}", chain(error.as_ref())));
             ERROR.into()
@@ -34,6 +37,13 @@ async fn run(args: Args) -> Result<Outcome, Box<dyn Error>> {
         Command::Completion(args) => Ok(completion::run(&args)?),
         Command::Complete(words) => Ok(completion::complete(&words)?),
     }
+}
+
+/// Whether the standard output takes no more because nobody reads it. That a connection to the API server broke stands deeper.
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    let cause = error.source().unwrap_or(error);
+    let io = cause.downcast_ref::<io::Error>();
+    io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The error and its causes in one line, each only where it is not told already.

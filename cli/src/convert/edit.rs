@@ -161,8 +161,14 @@ impl Editor<'_> {
                 if old.len() == new.len() =>
             {
                 for (index, (old, new)) in old.iter().zip(new).enumerate() {
-                    if !old.same_as(new) {
-                        self.value(&sequence.get(index)?, old, new)?;
+                    if old.same_as(new) {
+                        continue;
+                    }
+                    let node = sequence.get(index)?;
+                    if self.value(&node, old, new).is_none()
+                        && !sequence.set(index, self.replacement(&node, old, new)?)
+                    {
+                        return None;
                     }
                 }
                 Some(())

@@ -30,6 +30,9 @@ pub enum DocumentError {
     /// Something stands on the line of a separator, where kubectl passes over it.
     #[error("kubectl does not read what stands after --- on its line")]
     Separator,
+    /// A Task stands behind the end of the document, where kubectl passes over it.
+    #[error("kubectl does not read the Task that stands after ... and has no --- before it")]
+    Second,
     /// It cannot be converted.
     #[error(transparent)]
     Convert(#[from] object::Error),
@@ -123,6 +126,11 @@ impl Converted {
             self.text.push_str(text);
             return Ok(());
         };
+        let second = text.contains("\n...").then(|| read::read_second(text));
+        let second = second.flatten();
+        if second.is_some_and(|value| object::is_task(&value) || object::is_list(&value)) {
+            return Err(DocumentError::Second);
+        }
         let before = self.found.len();
         let new = object::convert(&old, desired, &mut self.found)?;
         if self.found.len() == before {

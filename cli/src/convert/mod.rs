@@ -3,12 +3,13 @@
 mod comments;
 mod edit;
 pub mod files;
+mod interrupt;
 mod items;
 pub mod object;
 mod write;
 
 use std::io::{self, Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use task_conversion::ConvertError;
@@ -19,6 +20,7 @@ use crate::manifest::sources::{self, Source};
 use crate::progress::say;
 use crate::report::FailOn;
 use files::Converted;
+use interrupt::Interrupt;
 
 /// Convert manifests to another version of Task, without a cluster.
 ///
@@ -77,6 +79,14 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The person pressed Ctrl-C.
+    #[error("interrupted: {written} of {of} files were written, and the others are as they were")]
+    Interrupted {
+        /// How many files were written.
+        written: usize,
+        /// How many there are to write.
+        of: usize,
+    },
     /// The standard output takes no more.
     #[error("cannot write")]
     Write(#[source] io::Error),
@@ -111,14 +121,7 @@ pub fn run(args: &Args) -> Result<Outcome, Error> {
         }
     }
     if args.in_place {
-        for (source, file) in sources.iter().zip(&converted) {
-            if let Some(path) = source.path.as_ref().filter(|_| source.text != file.text) {
-                write::replace(path, &file.text).map_err(|source| Error::File {
-                    path: path.clone(),
-                    source,
-                })?;
-            }
-        }
+        write_back(&sources, &converted)?;
     } else {
         let text = match args.output {
             Form::Yaml => write::joined(converted.iter().map(|file| file.text.as_str())),
@@ -136,6 +139,34 @@ pub fn run(args: &Args) -> Result<Outcome, Error> {
     } else {
         Outcome::Fine
     })
+}
+
+/// Writes the files that have changed. Where one may not be written, none is.
+fn write_back(sources: &[Source], converted: &[Converted]) -> Result<(), Error> {
+    let changed: Vec<(&Path, &str)> = sources
+        .iter()
+        .zip(converted)
+        .filter(|(source, file)| source.text != file.text)
+        .filter_map(|(source, file)| Some((source.path.as_deref()?, file.text.as_str())))
+        .collect();
+    let file_error = |path: &Path| {
+        let path = path.to_owned();
+        |source| Error::File { path, source }
+    };
+    for (path, _) in &changed {
+        write::may_be_replaced(path).map_err(file_error(path))?;
+    }
+    let interrupt = Interrupt::watched();
+    for (written, (path, text)) in changed.iter().enumerate() {
+        if interrupt.came() {
+            return Err(Error::Interrupted {
+                written,
+                of: changed.len(),
+            });
+        }
+        write::replace(path, text).map_err(file_error(path))?;
+    }
+    Ok(())
 }
 
 fn convert_all(sources: &[Source], desired: &'static str) -> Result<Vec<Converted>, Error> {

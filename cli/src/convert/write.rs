@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -9,8 +11,22 @@ use tempfile::NamedTempFile;
 use super::files::pretty;
 use crate::manifest::Value;
 
-/// Replaces the text of a file: whoever reads it meanwhile reads the old one or the new one. Its permissions stay, and a link to it
-/// stays a link.
+/// Whether a file may be written, as far as its permissions tell: replacing it needs those of its folder only.
+///
+/// # Errors
+/// When it may not, or is not there.
+pub fn may_be_replaced(path: &Path) -> io::Result<()> {
+    if fs::metadata(path)?.permissions().readonly() {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it is read-only",
+        ));
+    }
+    Ok(())
+}
+
+/// Replaces the text of a file: whoever reads it meanwhile reads the old one or the new one. Its permissions stay, its owner where the
+/// system allows that, and a link to it stays a link.
 ///
 /// # Errors
 /// When the system does not let it be written; the old text is then still there.
@@ -19,7 +35,10 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
-    fs::set_permissions(file.path(), fs::metadata(&path)?.permissions())?;
+    let old = fs::metadata(&path)?;
+    #[cfg(unix)]
+    let _ = fchown(file.as_file(), Some(old.uid()), Some(old.gid()));
+    fs::set_permissions(file.path(), old.permissions())?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
@@ -74,14 +93,17 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
-        use std::os::unix::fs::{PermissionsExt, symlink};
+    fn a_replaced_file_keeps_its_permissions_and_owner_and_a_link_stays_a_link() {
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
         let folder = tempfile::tempdir().unwrap();
         let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         symlink(&file, &link).unwrap();
+        // Only root gives files away.
+        let _ = chown(&file, Some(1), Some(1));
+        let owner = fs::metadata(&file).unwrap().uid();
 
         replace(&link, "new").unwrap();
 
@@ -90,6 +112,7 @@ mod tests {
             fs::metadata(&file).unwrap().permissions().mode() & 0o777,
             0o640
         );
+        assert_eq!(fs::metadata(&file).unwrap().uid(), owner);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 }

@@ -9,6 +9,9 @@ use super::{Value, scalar, value};
 /// How many values a document may hold once its aliases are resolved: some kilobytes of YAML can stand for terabytes.
 const MAX_VALUES: usize = 1_000_000;
 
+/// What YAML's own tags begin with, for which `!!` stands.
+const YAML_TAGS: &str = "tag:yaml.org,2002:";
+
 /// Why a document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -48,17 +51,34 @@ pub enum Error {
 pub fn read(text: &str) -> Result<Option<Value>, Error> {
     // kubectl takes a byte order mark for nothing.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let options = granit_parser::options! { emit_comments: false };
-    let mut reader = Reader {
-        parser: Parser::new_from_str_with_options(text, options),
-        anchors: HashMap::new(),
-        values: 0,
-    };
+    let mut reader = Reader::of(text);
     loop {
         match reader.next()? {
             (Event::StreamStart | Event::DocumentStart(..), _) => {}
             (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(None),
             (event, line) => return reader.node(event, line).map(|node| Some(node.value)),
+        }
+    }
+}
+
+/// What a second document of `text` says, which kubectl does not read: one that `...` and no `---` sets apart. `None` where there is
+/// none that could be read.
+#[must_use]
+pub fn read_second(text: &str) -> Option<Value> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = Reader::of(text);
+    let mut documents = 0;
+    loop {
+        match reader.next().ok()? {
+            (Event::StreamEnd, _) => return None,
+            (Event::StreamStart | Event::DocumentEnd, _) => {}
+            (Event::DocumentStart(..), _) => documents += 1,
+            (event, line) => {
+                let value = reader.node(event, line).ok()?.value;
+                if documents > 1 {
+                    return Some(value);
+                }
+            }
         }
     }
 }
@@ -85,6 +105,15 @@ impl Node {
 }
 
 impl<'t> Reader<'t> {
+    fn of(text: &'t str) -> Self {
+        let options = granit_parser::options! { emit_comments: false };
+        Self {
+            parser: Parser::new_from_str_with_options(text, options),
+            anchors: HashMap::new(),
+            values: 0,
+        }
+    }
+
     fn next(&mut self) -> Result<(Event<'t>, usize), Error> {
         match self.parser.next_event() {
             Some(event) => {
@@ -179,9 +208,9 @@ fn scalar_node(
     line: usize,
 ) -> Result<Node, Error> {
     let is_plain = style == ScalarStyle::Plain;
-    let core = tag.and_then(Tag::core_suffix);
-    let value = match (core, tag) {
-        (Some(tag), _) => scalar::tagged(text, tag),
+    let known = tag.and_then(|tag| tag.suffix_in_namespace(YAML_TAGS));
+    let value = match (known, tag) {
+        (Some(tag), _) => scalar::tagged(text, &tag),
         // A tag of somebody's own says nothing to kubectl.
         (None, Some(_)) => Ok(Value::String(text.to_owned())),
         (None, None) if is_plain => scalar::plain(text),

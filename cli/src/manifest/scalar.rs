@@ -3,6 +3,8 @@
 //! kubectl reads YAML with sigs.k8s.io/yaml, which is go-yaml v2 and then a conversion to JSON: `yes` and `on` are booleans as in
 //! YAML 1.1, and so is `0644` an octal number, but `1:30` is a string, and so is a date.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Number;
 
 use super::Value;
@@ -59,6 +61,14 @@ pub fn plain(text: &str) -> Result<Value, Error> {
 /// # Errors
 /// When the text is not what the tag says.
 pub fn tagged(text: &str, tag: &str) -> Result<Value, Error> {
+    if tag == "binary" {
+        let bytes = BASE64_STANDARD.decode(text.replace(['\n', ' '], ""));
+        let decoded = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        return decoded.map(Value::String).ok_or_else(|| Error::Tag {
+            text: text.to_owned(),
+            tag: tag.to_owned(),
+        });
+    }
     let value = plain(text)?;
     let fits = match (tag, &value) {
         ("str", _) => return Ok(Value::String(text.to_owned())),
@@ -213,6 +223,11 @@ mod tests {
         assert_eq!(tagged("1", "int").unwrap().to_json(), "1");
         assert!(tagged("x", "int").is_err());
         assert_eq!(tagged("x", "mine").unwrap().to_json(), "\"x\"");
+        assert_eq!(
+            tagged("aGVs\n bG8=", "binary").unwrap().to_json(),
+            "\"hello\""
+        );
+        assert!(tagged("/w==", "binary").is_err());
     }
 
     #[test]

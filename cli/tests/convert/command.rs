@@ -5,6 +5,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 const OLD: &str =
     "apiVersion: task.example.io/v1alpha1\nkind: Task\nmetadata: {name: a}\nspec: {provider: p}\n";
 const NEW: &str = "apiVersion: task.example.io/v1\nkind: Task\nmetadata: {name: a}\nspec: {operation: {provider: p}}\n";
@@ -171,6 +174,10 @@ fn what_kubectl_would_not_read_is_an_error_and_not_passed_over() {
             "document 2, line 2: kubectl does not read what stands after ---",
         ),
         (
+            format!("{OLD}...\n{OLD}"),
+            "document 1, line 1: kubectl does not read the Task that stands after ...",
+        ),
+        (
             format!("- {}", OLD.trim_end().replace('\n', "\n  ")),
             "document 1, line 1: an array of Tasks",
         ),
@@ -208,6 +215,90 @@ fn both_sides_of_a_comparison_are_as_deep() {
         let args = [&["diff", "-f", path, "--with", path], recursive].concat();
         assert_eq!(run(&args, "").status.code(), Some(0), "{recursive:?}");
     }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_nothing_to_complain_of() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-task"))
+        .args(["convert", "-f", "-", "--output-version=v1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(OLD.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "standard input: Task a v1alpha1 -> v1\n"
+    );
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_an_error_and_no_other_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = write(folder.path(), "a.yaml", OLD);
+    let protected = write(folder.path(), "b.yaml", OLD);
+    let mut permissions = fs::metadata(&protected).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&protected, permissions).unwrap();
+    let path = folder.path().display().to_string();
+
+    let output = convert(&["-f", &path, "--output-version=v1", "--in-place"], "");
+
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let story = text(&output.stderr);
+    assert!(
+        story.contains(&format!("error: cannot write {protected}: it is read-only")),
+        "{story}"
+    );
+    for file in [first, protected] {
+        assert_eq!(fs::read_to_string(file).unwrap(), OLD);
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_each_file_as_it_was_or_converted_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = 300;
+    for number in 0..count {
+        write(folder.path(), &format!("{number:04}.yaml"), OLD);
+    }
+    let path = folder.path().display().to_string();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-task"))
+        .args(["convert", "-f", &path, "--output-version=v1", "--in-place"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let first = folder.path().join("0000.yaml");
+    while fs::read_to_string(&first).unwrap() == OLD {
+        assert_eq!(child.try_wait().unwrap(), None);
+    }
+    kill(
+        Pid::from_raw(child.id().cast_signed()),
+        Some(Signal::SIGINT),
+    )
+    .unwrap();
+
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+
+    let mut converted = 0;
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text == OLD || text == NEW, "{}: {text}", path.display());
+        converted += usize::from(text == NEW);
+    }
+    assert!((1..count).contains(&converted), "{converted}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), count);
 }
 
 #[test]
