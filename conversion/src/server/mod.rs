@@ -15,14 +15,12 @@ mod listener;
 mod live;
 mod log;
 mod metrics;
-mod pair;
 mod patient;
 mod ready;
 mod routes;
 mod service;
 mod stage;
 mod state;
-mod tls;
 
 use std::future::Future;
 use std::io;
@@ -32,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::service::TowerToHyperService;
+use serving_certificate::{Certificate, PairError, Seen, keep_fresh};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -42,11 +41,9 @@ use tracing::{error, info, warn};
 pub use args::{Args, LogFormat, TooLittleRoom};
 use connection::Connections;
 use listener::Listener;
-pub use pair::PairError;
 pub use service::{Check, Service, Webhook};
 use stage::Life;
 use state::State;
-use tls::{Certificate, Seen};
 
 /// How long answers may take to be sent once the server has ended.
 const LAST_WORDS: Duration = Duration::from_secs(10);
@@ -171,7 +168,8 @@ impl Server {
     pub async fn bind(args: &Args, service: &Service) -> Result<Self, Error> {
         args.check()?;
         let (certificate, seen) = Certificate::load(&args.cert_dir)?;
-        let tls = certificate.config().map_err(Error::Tls)?;
+        let mut tls = certificate.config().map_err(Error::Tls)?;
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let failed = |source| Error::Bind {
             address: args.bind,
             source,
@@ -225,7 +223,7 @@ impl Server {
         let certificate = Arc::clone(&self.state.certificate);
         tokio::select! {
             () = accept(&mut self.listener, &self.connections, &mut open) => {}
-            () = tls::keep_fresh(certificate, self.seen, &self.state.metrics) => {}
+            () = keep_fresh(certificate, self.seen, |good| self.state.metrics.reloaded(good)) => {}
             () = async {
                 stop.await;
                 self.life.end(self.drain_delay).await;

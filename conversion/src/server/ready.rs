@@ -8,6 +8,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
+use serving_certificate::Certificate;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
@@ -16,7 +17,6 @@ use tokio_rustls::TlsConnector;
 
 use super::service::Check;
 use super::stage::{Life, Stage};
-use super::tls::Certificate;
 
 /// What the server calls itself when it asks itself.
 pub(super) const USER_AGENT: &str = "conversion-readiness";

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use serving_certificate::Certificate;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::{BodyError, Held, read, try_again};
@@ -14,7 +15,6 @@ use super::budget::Budget;
 use super::live::Running;
 use super::metrics::Metrics;
 use super::ready::Readiness;
-use super::tls::Certificate;
 use crate::Kind;
 
 /// How long a request may take, from its headers to its answer: the API server gives up after 30 s.

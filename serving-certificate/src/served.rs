@@ -1,8 +1,4 @@
-//! TLS with a certificate that is exchanged while the server runs.
-//!
-//! The folder is looked at every [`INTERVAL`] and its content compared. Watching it (inotify) would be no sooner of use, as kubelet
-//! itself takes a minute or so to bring a new Secret, and is known to go wrong: a watch on the files sees nothing of kubelet's swap
-//! of the `..data` symlink, some file systems tell nothing, and a node runs out of watches; so that one would need to look all the same.
+//! What is served, and how it is kept fresh.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,15 +11,14 @@ use rustls::sign::CertifiedKey;
 use tokio::time::sleep;
 use tracing::{error, info};
 
-use super::metrics::Metrics;
-use super::pair::{Files, Pair, PairError};
+use crate::pair::{Files, Pair, PairError};
 
 /// How often the folder is looked at.
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// The certificate that is served.
 #[derive(Debug)]
-pub(super) struct Certificate {
+pub struct Certificate {
     folder: PathBuf,
     provider: Arc<CryptoProvider>,
     served: RwLock<(Arc<CertifiedKey>, i64)>,
@@ -34,7 +29,7 @@ impl Certificate {
     ///
     /// # Errors
     /// When either file is missing or broken, or they do not belong together.
-    pub(super) fn load(folder: &Path) -> Result<(Arc<Self>, Seen), PairError> {
+    pub fn load(folder: &Path) -> Result<(Arc<Self>, Seen), PairError> {
         let provider = Arc::new(ring::default_provider());
         let files = Files::read(folder)?;
         let seen = Seen(Some(files.fingerprint()));
@@ -47,34 +42,33 @@ impl Certificate {
         Ok((certificate, seen))
     }
 
-    /// TLS 1.2 and 1.3 with this certificate, for HTTP/2 and HTTP/1.1.
+    /// TLS 1.2 and 1.3 with this certificate, and no protocol to choose from (ALPN) unless the caller names some.
     ///
     /// # Errors
     /// When the cryptography cannot do it.
-    pub(super) fn config(self: &Arc<Self>) -> Result<ServerConfig, rustls::Error> {
+    pub fn config(self: &Arc<Self>) -> Result<ServerConfig, rustls::Error> {
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        // The API server keeps its connections and never resumes a session: tickets would be work for nothing.
+        // Who calls a webhook keeps the connection or makes a whole new one: tickets would be work for nothing.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(config)
     }
 
     /// The certificate itself, with its key.
-    pub(super) fn certified(&self) -> Arc<CertifiedKey> {
+    pub fn certified(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.served().0)
     }
 
     /// The last second that the certificate is good for, since 1970.
-    pub(super) fn expires(&self) -> i64 {
+    pub fn expires(&self) -> i64 {
         self.served().1
     }
 
     /// The cryptography that it is served with.
-    pub(super) fn provider(&self) -> &Arc<CryptoProvider> {
+    pub fn provider(&self) -> &Arc<CryptoProvider> {
         &self.provider
     }
 
@@ -107,23 +101,24 @@ impl Certificate {
 
 /// What the folder held when it was last looked at; nothing when it could not be read.
 #[derive(Debug)]
-pub(super) struct Seen(Option<u64>);
+pub struct Seen(Option<u64>);
 
-/// Keeps the certificate as new as its folder. Each content of the folder that cannot be served is logged and counted once.
-pub(super) async fn keep_fresh(certificate: Arc<Certificate>, mut seen: Seen, metrics: &Metrics) {
+/// Keeps the certificate as new as its folder, for ever. Each content of the folder that cannot be served is logged once. `reloaded` is told each
+/// time that there is something new, and whether it is served.
+pub async fn keep_fresh(certificate: Arc<Certificate>, mut seen: Seen, reloaded: impl Fn(bool)) {
     loop {
         sleep(INTERVAL).await;
         match certificate.look(&mut seen) {
             Ok(false) => {}
             Ok(true) => {
-                metrics.reloaded(true);
+                reloaded(true);
                 info!(
                     expires = certificate.expires(),
                     "the certificate was reloaded"
                 );
             }
             Err(error) => {
-                metrics.reloaded(false);
+                reloaded(false);
                 error!(
                     "the new certificate cannot be served, so the last good one still is: {error}"
                 );

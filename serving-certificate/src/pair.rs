@@ -62,21 +62,21 @@ pub enum PairError {
 
 /// A certificate with its key.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) certified: CertifiedKey,
+pub(crate) struct Pair {
+    pub(crate) certified: CertifiedKey,
     /// The last second that the certificate is good for, since 1970.
-    pub(super) expires: i64,
+    pub(crate) expires: i64,
 }
 
 /// The two files of a folder, as they were read.
-pub(super) struct Files {
+pub(crate) struct Files {
     certificate: (PathBuf, Vec<u8>),
     key: (PathBuf, Vec<u8>),
 }
 
 impl Files {
     /// Reads `tls.crt` and `tls.key`.
-    pub(super) fn read(folder: &Path) -> Result<Self, PairError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, PairError> {
         let read = |name| {
             let path = folder.join(name);
             match fs::read(&path) {
@@ -91,14 +91,14 @@ impl Files {
     }
 
     /// What tells these files from others, without keeping the key.
-    pub(super) fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.certificate.1, &self.key.1).hash(&mut hasher);
         hasher.finish()
     }
 
     /// The pair that the files hold, if it can be served.
-    pub(super) fn pair(self, provider: &CryptoProvider) -> Result<Pair, PairError> {
+    pub(crate) fn pair(self, provider: &CryptoProvider) -> Result<Pair, PairError> {
         let (path, pem) = self.certificate;
         let chain = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<Vec<_>, _>>()
