@@ -7,7 +7,7 @@ use std::{
 
 use clap::{ArgAction, Parser, ValueEnum};
 
-use crate::{certificates, shards, work_queue};
+use crate::{certificates, operations::signals::callbacks, shards, work_queue};
 
 /// Reconciles Tasks: keeps a Deployment, a Service and a ConfigMap for each, and tells in its status how they are.
 ///
@@ -26,6 +26,10 @@ pub struct Args {
     /// The file of the providers that carry operations out; it is looked at again every few seconds.
     #[arg(long, env = "TASK_PROVIDERS")]
     providers: Option<PathBuf>,
+
+    /// Callbacks of providers.
+    #[command(flatten)]
+    pub callbacks: callbacks::Args,
 
     /// Calls to the outside.
     #[command(flatten)]

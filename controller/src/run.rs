@@ -36,6 +36,11 @@ use crate::{
     operations::{
         driver::Operations,
         providers::registry::{self, Registry},
+        signals::{
+            Ways,
+            callbacks::{receive, serve},
+            inbox::Inbox,
+        },
     },
     pass::{self, Shared},
     reconcile::{
@@ -73,6 +78,9 @@ pub enum Error {
     /// No connection to an API server is configured.
     #[error("cannot find out how to reach the API server")]
     Config(#[source] kube::config::InferConfigError),
+    /// There can be no server for callbacks.
+    #[error(transparent)]
+    Callbacks(#[from] serve::Error),
     /// The configured connection cannot be used.
     #[error("cannot set up the connection to the API server")]
     Client(#[source] kube::Error),
@@ -159,6 +167,13 @@ pub async fn run(args: Args) -> Result<(), Error> {
         deployments,
     };
     let providers_changed = changes(providers.changes());
+    let callbacks = match args.callbacks.cert_dir() {
+        Some(folder) => Some(serve::Server::bind(args.callbacks.callback_bind, folder).await?),
+        None => None,
+    };
+    let ways = Ways {
+        callback_url: args.callbacks.url().map(str::to_owned),
+    };
     let (operations, mut woken) = Operations::new(
         shards.clone(),
         Arc::clone(&caches.tasks),
@@ -166,7 +181,16 @@ pub async fn run(args: Args) -> Result<(), Error> {
         args.work_queue,
         events.clone(),
         metrics.operations(),
+        ways,
     );
+    let inbox = Inbox::new(
+        Arc::clone(&operations),
+        client.clone(),
+        metrics.operations(),
+        namespace,
+    );
+    let callbacks =
+        callbacks.map(|server| tokio::spawn(server.run(receive::router(inbox), stop.clone())));
     let context = |shard| Context {
         client: shards::fenced(client.clone(), Arc::clone(shards.get(shard))),
         caches: caches.clone(),
@@ -258,6 +282,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
             () = stopped_before_any_pass(&caches, stop.clone()) => {}
         }
         operations.queue.drain().await;
+        if let Some(callbacks) = callbacks {
+            // An error says that it panicked: the providers send again what was not answered.
+            let _ = callbacks.await;
+        }
         // An error says that it panicked: nothing is given up then, and all lapses.
         let _ = elector.await;
     };

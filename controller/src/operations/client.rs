@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use jiff::Timestamp;
+use operation_signals::signature::{BadSecret, Secrets};
 use reqwest::{
     Certificate, Client, Identity, Method, Response,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
@@ -14,7 +15,7 @@ use super::{
     decide::Call,
     gate::{Gate, Outcome, Permit},
     key::Key,
-    providers::validate::Provider,
+    providers::{file::Entry, validate::Provider},
     wire::{Asked, Reply},
 };
 
@@ -51,6 +52,12 @@ pub enum Error {
         /// What is wrong.
         source: reqwest::Error,
     },
+    /// A file that the configuration names holds no secret that callbacks could be proved by.
+    #[error("callbacks.secretFile: {source}")]
+    Secret {
+        /// What is wrong.
+        source: BadSecret,
+    },
     /// The client cannot be made.
     #[error("{0}")]
     Client(#[source] reqwest::Error),
@@ -63,13 +70,14 @@ pub struct Settings {
     pub provider: Provider,
     ca: Option<Vec<u8>>,
     identity: Option<Vec<u8>>,
+    secrets: Option<Secrets>,
 }
 
 impl Settings {
     /// Reads the files.
     ///
     /// # Errors
-    /// [`Error::Read`].
+    /// [`Error::Read`] and [`Error::Secret`].
     pub fn read(provider: Provider) -> Result<Self, Error> {
         let read = |field, path: &PathBuf| {
             std::fs::read(path).map_err(|source| Error::Read {
@@ -93,11 +101,27 @@ impl Settings {
                 Some(pem)
             }
         };
+        let secrets = match &entry.callbacks {
+            None => None,
+            Some(callbacks) => {
+                let text = read("callbacks.secretFile", &callbacks.secret_file)?;
+                let text = String::from_utf8_lossy(&text);
+                let secrets = Secrets::parse(callbacks.scheme, &text);
+                Some(secrets.map_err(|source| Error::Secret { source })?)
+            }
+        };
         Ok(Self {
             provider,
             ca,
             identity,
+            secrets,
         })
+    }
+
+    /// What proves the provider's callbacks; `None`: none is taken.
+    #[must_use]
+    pub fn callbacks(&self) -> Option<&Secrets> {
+        self.secrets.as_ref()
     }
 }
 
@@ -112,11 +136,12 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Makes the connection; nothing is sent.
+    /// Makes the connection; nothing is sent. It keeps the gate of the connection `before` it where the rules of that are the same: what
+    /// has been found out of the provider does not depend on how one proves who one is.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn new(settings: Settings) -> Result<Self, Error> {
+    pub fn new(settings: Settings, before: Option<&Self>) -> Result<Self, Error> {
         // The client takes the provider of cryptography that the process has; whoever says so first is heard.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let entry = &settings.provider.entry;
@@ -138,8 +163,14 @@ impl Connection {
                 Identity::from_pem(pem).map_err(certificate("auth.clientCertificate"))?;
             builder = builder.identity(identity);
         }
+        let rules = |entry: &Entry| (entry.limits, entry.retry);
+        let before = before.filter(|before| rules(&before.provider().entry) == rules(entry));
+        let gate = match before {
+            Some(before) => Arc::clone(&before.gate),
+            None => Arc::new(Gate::new(entry.limits, entry.retry)),
+        };
         Ok(Self {
-            gate: Arc::new(Gate::new(entry.limits, entry.retry)),
+            gate,
             client: builder.build().map_err(Error::Client)?,
             settings,
         })

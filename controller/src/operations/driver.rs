@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use jiff::Timestamp;
 use kube::{Client, runtime::reflector::ObjectRef};
 use task_api_v1::{Task, names::condition};
 use tokio::sync::mpsc;
@@ -20,7 +21,8 @@ use super::{
     observe,
     providers::registry::Registry,
     schedule::{self, Pressure},
-    situation::{Record, Situation, Stage},
+    signals::Ways,
+    situation::{Memory, Record, Situation, Stage},
     turn::{self, Ended, Remembered},
 };
 use crate::{
@@ -48,6 +50,7 @@ pub struct Operations {
     tasks: Arc<Cache<Watched>>,
     events: Events,
     metrics: Metrics,
+    ways: Ways,
     noted: Mutex<HashMap<ObjectRef<Watched>, Noted>>,
     wake: mpsc::UnboundedSender<ObjectRef<Watched>>,
     random: (RandomState, AtomicU64),
@@ -84,6 +87,7 @@ impl Operations {
         limits: Limits,
         events: Events,
         metrics: Metrics,
+        ways: Ways,
     ) -> (Arc<Self>, mpsc::UnboundedReceiver<ObjectRef<Watched>>) {
         let (wake, woken) = mpsc::unbounded_channel();
         let operations = Self {
@@ -93,6 +97,7 @@ impl Operations {
             tasks,
             events,
             metrics,
+            ways,
             noted: Mutex::default(),
             wake,
             random: (RandomState::new(), AtomicU64::new(0)),
@@ -152,13 +157,38 @@ impl Operations {
         self.noted().remove(key);
     }
 
+    /// The URL that callbacks go to, without their path, if there is one.
+    pub(super) fn callback_url(&self) -> Option<&str> {
+        self.ways.callback_url.as_deref()
+    }
+
+    /// What is to be decided from about the operation of a Task, with what is remembered of the calls for it.
+    pub(super) fn situation(&self, task: &Task, memory: Memory) -> Situation {
+        let situation = Situation {
+            now: Timestamp::now(),
+            random: self.random(),
+            uid: task.metadata.uid.clone().unwrap_or_default(),
+            generation: task.metadata.generation.unwrap_or_default(),
+            leaving_since: task.metadata.deletion_timestamp.as_ref().map(|time| time.0),
+            wanted: observe::wanted(task, &self.ways),
+            record: task.status.as_ref().and_then(observe::record),
+            memory,
+            pressure: Pressure::default(),
+        };
+        let pressure = self.pressure(&situation);
+        Situation {
+            pressure,
+            ..situation
+        }
+    }
+
     /// The connection to the provider that is to be called next.
     pub(super) fn connection(&self, situation: &Situation) -> Option<Arc<Connection>> {
         self.providers.get(situation.provider()?)
     }
 
     /// How the provider that is to be called next fares.
-    pub(super) fn pressure(&self, situation: &Situation) -> Pressure {
+    fn pressure(&self, situation: &Situation) -> Pressure {
         self.connection(situation)
             .map(|connection| connection.gate.pressure(self.queue.depth()))
             .unwrap_or_default()

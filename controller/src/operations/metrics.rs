@@ -19,6 +19,7 @@ pub struct Metrics {
     ended: Family<EndLabels, Counter>,
     retries: Family<ProviderLabels, Counter>,
     durations: Family<ProviderLabels, Histogram>,
+    signals: Family<SignalLabels, Counter>,
     bad_file: Gauge,
 }
 
@@ -34,6 +35,12 @@ struct ProviderLabels {
     provider: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SignalLabels {
+    source: &'static str,
+    result: &'static str,
+}
+
 impl Metrics {
     /// The numbers, which the registry knows from then on.
     pub fn registered(registry: &mut Registry) -> Self {
@@ -41,6 +48,7 @@ impl Metrics {
             ended: Family::default(),
             retries: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
+            signals: Family::default(),
             bad_file: Gauge::default(),
         };
         // The encoder appends `_total` to the names of counters.
@@ -60,6 +68,11 @@ impl Metrics {
             metrics.durations.clone(),
         );
         registry.register(
+            "task_operation_signals",
+            "Messages by which providers told how operations stand, by what became of them",
+            metrics.signals.clone(),
+        );
+        registry.register(
             "task_providers_file_bad",
             "1 while the file of providers cannot be used, and the providers are those of the last good one",
             metrics.bad_file.clone(),
@@ -70,6 +83,12 @@ impl Metrics {
     /// Notes whether the file of providers is bad.
     pub fn file_is_bad(&self, is_bad: bool) {
         self.bad_file.set(i64::from(is_bad));
+    }
+
+    /// Counts a message of a provider by the way that it came and by what became of it.
+    pub fn signalled(&self, source: &'static str, result: &'static str) {
+        let labels = SignalLabels { source, result };
+        self.signals.get_or_create(&labels).inc();
     }
 
     /// Counts a call to start the operation that was repeated.

@@ -14,6 +14,7 @@
 //! | whom to call | [`providers`] | reads files |
 //! | how much a provider is asked | [`gate`] | no |
 //! | the calls | [`client`] | yes, providers |
+//! | what providers tell by themselves | [`signals`] | yes, both |
 //! | Tasks as they are now | [`store`] | yes, the API server |
 //! | one turn: decide, call, write | [`turn`] | by these two |
 //! | who has a turn, and when | [`driver`] | no |
@@ -34,6 +35,7 @@ pub mod providers;
 pub mod request;
 pub mod retry_after;
 pub mod schedule;
+pub mod signals;
 pub mod situation;
 pub mod status;
 pub mod store;

@@ -3,26 +3,29 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use task_api_v1::{
-    Completion, Operation, OperationPhase, Task, TaskStatus, defaults, duration, names::condition,
+    Operation, OperationPhase, Task, TaskStatus, defaults, duration, names::condition,
 };
 
 use super::{
     key::{Key, RetryToken},
     request,
+    signals::Ways,
     situation::{Polling, Record, Stage, Wanted},
 };
 use crate::names::{RETRY_OPERATION, operation_reason as reason};
 
-/// What the spec of `task` asks for. The Task must be whole: its parameters count.
-pub fn wanted(task: &Task) -> Option<Wanted> {
+/// What the spec of `task` asks for. The Task must be whole: its parameters count. `ways` are those by which its end may be learnt without
+/// polling.
+pub fn wanted(task: &Task, ways: &Ways) -> Option<Wanted> {
     let operation = task.spec.operation.as_ref()?;
     Some(Wanted {
         provider: operation.provider.clone(),
         request_hash: request::hash(task)?,
         timeout: timeout(operation),
-        polling: match operation.completion {
-            Completion::Poll => Polling::Usual,
-            Completion::Callback | Completion::Queue | Completion::Hybrid => Polling::Slow,
+        polling: if ways.lead_here(operation.completion) {
+            Polling::Slow
+        } else {
+            Polling::Usual
         },
         retry: retry(task),
     })

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kube::{Client, runtime::reflector::ObjectRef};
+use serde_json::Value;
 use task_api_v1::Task;
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
     key::Key,
     observe,
     request::Request,
-    schedule::{self, Pressure},
+    schedule,
     situation::{Memory, Policy, Record, Situation},
     status,
     store::{self, Write},
@@ -150,22 +151,7 @@ impl Turn<'_> {
             (Some(of), Some(_)) => of.memory,
             _ => Memory::default(),
         };
-        let situation = Situation {
-            now: Timestamp::now(),
-            random: self.operations.random(),
-            uid: task.metadata.uid.clone().unwrap_or_default(),
-            generation: task.metadata.generation.unwrap_or_default(),
-            leaving_since: task.metadata.deletion_timestamp.as_ref().map(|time| time.0),
-            wanted: observe::wanted(task),
-            record,
-            memory,
-            pressure: Pressure::default(),
-        };
-        let pressure = self.operations.pressure(&situation);
-        Situation {
-            pressure,
-            ..situation
-        }
+        self.operations.situation(task, memory)
     }
 
     /// Writes the record ahead, and only then makes the call that starts the operation. `None`: others were faster, and nothing was done.
@@ -180,7 +166,7 @@ impl Turn<'_> {
         let Write::Written(task) = store::write(self.client, self.key, &patch).await? else {
             return Ok(None);
         };
-        let request = Request::of(&task, None);
+        let request = Request::of(&task, self.operations.callback_url());
         let Some(body) = request.and_then(|request| serde_json::to_vec(&request).ok()) else {
             return Ok(None);
         };
@@ -224,13 +210,7 @@ impl Turn<'_> {
 
     /// Writes what was learnt. It is the answer to a call, and is not to be lost to an API server that has trouble for a moment.
     async fn write(&self, task: &Task, learnt: &Learnt) -> Result<Write, request::Error> {
-        let patch = status::patch(
-            task,
-            &learnt.record,
-            learnt.failure.as_ref(),
-            observe::is_wanted(task, &learnt.record),
-            Timestamp::now(),
-        );
+        let patch = patch(task, learnt, Timestamp::now());
         let mut tries = 1;
         loop {
             match store::write(self.client, self.key, &patch).await {
@@ -304,8 +284,14 @@ impl Turn<'_> {
     }
 }
 
+/// The patch of the status of `task`, as it was read, that makes it say what was learnt.
+pub(super) fn patch(task: &Task, learnt: &Learnt, now: Timestamp) -> Value {
+    let is_seen = observe::is_wanted(task, &learnt.record);
+    status::patch(task, &learnt.record, learnt.failure.as_ref(), is_seen, now)
+}
+
 /// What the administrator decided for a provider. Without one nothing is called, and only what needs no call is decided.
-fn policy(connection: Option<&Connection>) -> Policy {
+pub(super) fn policy(connection: Option<&Connection>) -> Policy {
     connection.map_or_else(Policy::default, |connection| {
         connection.settings.provider.policy()
     })

@@ -6,6 +6,8 @@
 //! | look-up | `GET {url}/operations/{Operation-Id}` | 200, or 404: it was never accepted |
 //! | poll | `GET` of the operation | 200 with `{id, status, error, result, url}`, or 404: it is forgotten |
 //! | cancel | `DELETE` of the operation | 2xx, or 404: there is nothing to cancel |
+//!
+//! What the provider tells by itself has the form of the answer to a poll.
 
 #[cfg(test)]
 mod tests;
@@ -159,6 +161,16 @@ impl Provider {
             },
             (Asked::About(_), _) => failed(reply, wait, true),
         }
+    }
+
+    /// How an operation stands, as the provider says by itself; `None` if that is not what the protocol says.
+    pub fn reported(&self, bytes: &[u8]) -> Option<Told> {
+        let body = body(bytes).filter(|body| body.status.is_some())?;
+        let handle = self.handle(body.id.as_deref(), None).ok().flatten();
+        Some(Told {
+            id: handle.filter(|handle| handle.chars().count() <= TEXT_LENGTH_MAX),
+            ..told(body, None)
+        })
     }
 
     fn started(&self, reply: Reply<'_>, wait: Option<Duration>) -> Answer {

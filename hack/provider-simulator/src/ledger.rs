@@ -5,9 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::script::{Fault, Outcome, Script};
+use crate::{
+    callbacks::Caller,
+    script::{Callbacks, Fault, Outcome, Script},
+};
 
 /// The kinds of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +65,8 @@ pub struct Ledger {
     pub calls: u64,
     /// What goes wrong with each call, whatever it is for.
     pub trouble: Option<Fault>,
+    /// Who tells the operator how operations stand.
+    pub caller: Option<Caller>,
 }
 
 impl Ledger {
@@ -131,16 +136,51 @@ impl Operation {
         fault
     }
 
-    /// It is accepted, if it was not before.
-    pub fn accept(&mut self) {
+    /// It is accepted; gives whether it was not before.
+    pub fn accept(&mut self) -> bool {
+        let is_new = self.accepted_at.is_none();
         self.accepted_at.get_or_insert_with(Instant::now);
+        is_new
     }
 
-    /// It is cancelled, if it has not ended.
-    pub fn cancel(&mut self) {
-        if self.status() == "Running" {
-            self.is_canceled = true;
+    /// It is cancelled, if it has not ended; gives whether it is now by this.
+    pub fn cancel(&mut self) -> bool {
+        let runs = self.status() == "Running";
+        self.is_canceled |= runs;
+        runs
+    }
+
+    /// Where the operator wants to be told of it.
+    #[must_use]
+    pub fn callback_url(&self) -> Option<String> {
+        self.body["callbackUrl"].as_str().map(str::to_owned)
+    }
+
+    /// How its end is told.
+    pub(crate) fn callbacks(&self) -> Callbacks {
+        self.script.callbacks
+    }
+
+    /// How long it runs.
+    pub(crate) fn takes(&self) -> Duration {
+        Duration::try_from_secs_f64(self.script.seconds).unwrap_or_default()
+    }
+
+    /// How it stands, as the protocol has it.
+    #[must_use]
+    pub fn stands(&self) -> Value {
+        let status = self.status();
+        let mut stands = json!({
+            "id": self.id,
+            "status": status,
+            "url": format!("https://simulator.example/operations/{}", self.id),
+        });
+        match status {
+            "Succeeded" => stands["result"] = json!(format!("made for {}", self.name)),
+            "Failed" => stands["error"] = json!({"code": "Simulated", "message": "it was to fail"}),
+            _ => {}
         }
+        stands
     }
 
     /// Its status, in the words of the protocol.
@@ -151,8 +191,7 @@ impl Operation {
         if self.is_canceled {
             return "Canceled";
         }
-        let takes = Duration::try_from_secs_f64(self.script.seconds).unwrap_or_default();
-        if at.elapsed() < takes {
+        if at.elapsed() < self.takes() {
             return "Running";
         }
         match self.script.outcome {

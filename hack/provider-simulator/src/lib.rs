@@ -1,9 +1,11 @@
 //! A provider of operations on this machine, which fails as it is told to: what the end-to-end tests and `make up` have operations
 //! carried out by. See the README for how a Task says what becomes of its operation.
 
+mod callbacks;
 mod ledger;
 mod routes;
 mod script;
+mod tell;
 
 use std::{
     io,
@@ -13,6 +15,7 @@ use std::{
 
 use tokio::{net::TcpListener, task::JoinHandle};
 
+pub use callbacks::{Caller, Error as CallerError};
 pub use ledger::Operation;
 pub use script::{Fault, Outcome};
 
@@ -106,6 +109,11 @@ impl Simulator {
     /// From now on this goes wrong with each call, whatever it is for; `None`: nothing.
     pub fn trouble(&self, trouble: Option<Fault>) {
         self.ledger.lock().trouble = trouble;
+    }
+
+    /// From now on the operator is told of the ends of those operations for which it asked for callbacks.
+    pub fn call_back_by(&self, caller: Caller) {
+        self.ledger.lock().caller = Some(caller);
     }
 
     /// Forgets every operation, as a provider that lost its data.

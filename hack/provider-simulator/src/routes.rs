@@ -18,6 +18,7 @@ use crate::{
     Shared,
     ledger::{Kind, Operation, Refusal},
     script::Fault,
+    tell,
 };
 
 const OPERATION_LOCATION: HeaderName = HeaderName::from_static("operation-location");
@@ -42,7 +43,7 @@ async fn start(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) ->
     let Ok(body) = serde_json::from_slice::<Value>(&body) else {
         return refused(StatusCode::BAD_REQUEST, "the body is no JSON");
     };
-    let (fault, answer) = {
+    let (fault, answer, is_new) = {
         let mut ledger = shared.lock();
         ledger.calls += 1;
         let trouble = ledger.trouble.clone();
@@ -59,14 +60,12 @@ async fn start(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) ->
             }
         };
         let fault = trouble.or_else(|| operation.fault(Kind::Start));
-        if fault
-            .as_ref()
-            .is_none_or(|fault| fault.accept || fault.is_harmless())
-        {
-            operation.accept();
-        }
-        (fault, accepted(operation))
+        let is_new = has_effect(fault.as_ref()) && operation.accept();
+        (fault, accepted(operation), is_new)
     };
+    if is_new {
+        tell::of_a_new_one(&shared, id).await;
+    }
     with_fault(fault, answer).await
 }
 
@@ -87,14 +86,13 @@ async fn about(shared: &Shared, id: &str, kind: Kind) -> Response {
             None => (trouble, unknown()),
             Some(operation) => {
                 let fault = trouble.or_else(|| operation.fault(kind));
-                let has_effect = fault
-                    .as_ref()
-                    .is_none_or(|fault| fault.accept || fault.is_harmless());
-                if kind == Kind::Cancel && has_effect {
-                    operation.cancel();
+                let is_over =
+                    kind == Kind::Cancel && has_effect(fault.as_ref()) && operation.cancel();
+                if is_over {
+                    tell::of_an_end(shared.clone(), id.to_owned());
                 }
                 let answer = match operation.accepted_at {
-                    Some(_) => Json(stands(operation)).into_response(),
+                    Some(_) => Json(operation.stands()).into_response(),
                     None => unknown(),
                 };
                 (fault, answer)
@@ -104,9 +102,13 @@ async fn about(shared: &Shared, id: &str, kind: Kind) -> Response {
     with_fault(fault, answer).await
 }
 
+fn has_effect(fault: Option<&Fault>) -> bool {
+    fault.is_none_or(|fault| fault.accept || fault.is_harmless())
+}
+
 fn accepted(operation: &Operation) -> Response {
     let location = format!("/operations/{}", operation.id);
-    let mut answer = (StatusCode::ACCEPTED, Json(stands(operation))).into_response();
+    let mut answer = (StatusCode::ACCEPTED, Json(operation.stands())).into_response();
     if let Ok(location) = HeaderValue::from_str(&location) {
         answer.headers_mut().insert(OPERATION_LOCATION, location);
     }
@@ -114,22 +116,6 @@ fn accepted(operation: &Operation) -> Response {
         .headers_mut()
         .insert(RETRY_AFTER, HeaderValue::from_static("1"));
     answer
-}
-
-/// How an operation stands.
-fn stands(operation: &Operation) -> Value {
-    let status = operation.status();
-    let mut stands = json!({
-        "id": operation.id,
-        "status": status,
-        "url": format!("https://simulator.example/operations/{}", operation.id),
-    });
-    match status {
-        "Succeeded" => stands["result"] = json!(format!("made for {}", operation.name)),
-        "Failed" => stands["error"] = json!({"code": "Simulated", "message": "it was to fail"}),
-        _ => {}
-    }
-    stands
 }
 
 fn unknown() -> Response {

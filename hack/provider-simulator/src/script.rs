@@ -12,6 +12,20 @@ pub struct Script {
     pub outcome: Outcome,
     /// What goes wrong with calls for it.
     pub faults: Faults,
+    /// How its end is told, if the operator asked for callbacks.
+    pub callbacks: Callbacks,
+}
+
+/// How the end of an operation is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum Callbacks {
+    /// At the end, until it is taken.
+    #[default]
+    AtTheEnd,
+    /// The same, and how it stands before the call that starts it is answered.
+    Early,
+    /// Not at all.
+    Lost,
 }
 
 /// How an operation ends.

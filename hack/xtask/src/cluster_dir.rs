@@ -113,6 +113,11 @@ impl ClusterDir {
         self.root.join("providers.yaml")
     }
 
+    /// What proves the callbacks of the simulator.
+    pub(crate) fn callback_secret(&self) -> PathBuf {
+        self.root.join("callback-secret")
+    }
+
     pub(crate) fn status(&self) -> PathBuf {
         self.root.join("status.json")
     }

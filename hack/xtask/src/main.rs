@@ -6,6 +6,7 @@ mod conditions;
 mod down;
 mod generate;
 mod programs;
+mod provider;
 mod reference;
 mod samples;
 mod say;

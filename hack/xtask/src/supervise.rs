@@ -1,11 +1,10 @@
 //! The process that owns the local control plane, the operator's two programs and a provider for them: they live as long as it does.
 
-use std::{fs, io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use control_plane::{ControlPlane, Options, Tool, crd};
 use local_operator::{Program, ProgramError, Webhook, WebhookError, issue_certificates};
 use nix::unistd::setsid;
-use provider_simulator::Simulator;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
@@ -14,6 +13,7 @@ use tokio::{
 use crate::{
     cluster_dir::{self, ClusterDir},
     programs::{self, Supervised},
+    provider::{self, LocalProvider},
     status::Status,
 };
 
@@ -35,7 +35,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Crd(#[from] crd::Error),
     #[error(transparent)]
-    Simulator(#[from] provider_simulator::Error),
+    Provider(#[from] provider::Error),
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
     #[error("cannot write {}", path.display())]
@@ -72,11 +72,9 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
     let webhook = Webhook::of(conversion.listens(), certificates)?;
     let mut conversion = Supervised::new(conversion)?;
     crd::install(control_plane.client()?, &webhook.definition()).await?;
-    let simulator = Simulator::start().await?;
-    let path = dir.providers();
-    fs::write(&path, providers(&simulator)).map_err(|source| Error::Write { path, source })?;
-    let further = ["--providers".into(), dir.providers().into()];
+    let provider = LocalProvider::start(dir).await?;
     let kubeconfig = control_plane.kubeconfig();
+    let further = provider.controller_args(dir);
     let controller = Program::controller(executables, kubeconfig, logs, &further)?;
     let mut controller = Supervised::new(controller)?;
     let mut told = None;
@@ -115,12 +113,4 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
             }
         }
     }
-}
-
-/// The file of providers by which Tasks can have operations carried out.
-fn providers(simulator: &Simulator) -> String {
-    format!(
-        "# A simulator, for trying operations out.\nproviders:\n  - name: simulator\n    url: {}\n    polling: {{interval: 2s}}\n",
-        simulator.url()
-    )
 }

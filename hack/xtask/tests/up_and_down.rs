@@ -108,6 +108,9 @@ fn up_shows_the_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leave
         assert_eq!(names, ["database", "reporting", "storefront"], "{output}");
         assert!(rows.iter().all(|row| row.contains("True")), "{output}");
     }
+    // Its end was told by the provider.
+    let told = "--for=jsonpath={.status.operation.lastEventID}";
+    local.kubectl(&["wait", told, "--timeout=10s", "task/database"]);
     let [conversion, controller] = [local.pid("conversion"), local.pid("controller")];
 
     local.up();

@@ -18,7 +18,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use world::{Provider, create, kubectl, spec, world};
+use world::{Provider, create, kubectl, spec_with, world};
 
 const V1: &str = "tasks.v1.task.example.io";
 
@@ -29,7 +29,7 @@ const KILLS: u32 = 8;
 const LIFE_MAX: Duration = Duration::from_millis(4000);
 
 /// What a Task's operation is like: each kind of trouble comes up.
-fn script(number: u32) -> (Provider, Value) {
+fn script(number: u32) -> Value {
     let faults = match number % 5 {
         0 => json!({}),
         1 => json!({"start": [{"hang": true, "accept": true}]}),
@@ -44,10 +44,15 @@ fn script(number: u32) -> (Provider, Value) {
     } else {
         Provider::Replaying
     };
-    (
-        provider,
-        json!({"seconds": f64::from(number % 4) / 2.0, "faults": faults}),
-    )
+    // The provider calls back until it is heard.
+    let (completion, callbacks) = match number % 3 {
+        0 => ("Callback", "AtTheEnd"),
+        1 => ("Hybrid", "Early"),
+        _ => ("Poll", "Lost"),
+    };
+    let parameters =
+        json!({"seconds": f64::from(number % 4) / 2.0, "callbacks": callbacks, "faults": faults});
+    spec_with(completion, provider, parameters)
 }
 
 #[tokio::test]
@@ -60,13 +65,7 @@ async fn a_controller_that_is_killed_at_any_moment_starts_one_operation_for_each
     let begun = Instant::now();
     for kill in 0..kills {
         for _ in 0..2 {
-            let (provider, parameters) = script(tasks);
-            create(
-                kubectl,
-                &format!("task-{tasks}"),
-                spec(provider, parameters),
-            )
-            .await;
+            create(kubectl, &format!("task-{tasks}"), script(tasks)).await;
             tasks += 1;
         }
         let calls = world().await.simulator.calls();

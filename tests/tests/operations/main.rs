@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
+mod callbacks;
 mod changes;
 mod deletion;
 mod faults;

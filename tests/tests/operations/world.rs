@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use provider_simulator::Simulator;
+use control_plane::Port;
+use operation_signals::signature::{Scheme, Secrets};
+use provider_simulator::{Caller, Simulator};
 use serde_json::{Value, json};
 use task_tests::{Kubectl, Operator};
 use tokio::sync::OnceCell;
@@ -14,10 +16,23 @@ use tokio::sync::OnceCell;
 pub struct World {
     pub operator: Operator,
     pub simulator: Simulator,
+    pub callbacks: Callbacks,
     providers: PathBuf,
     // The simulator lives on it, whatever becomes of the test that started it.
     _runtime: tokio::runtime::Runtime,
 }
+
+/// Where callbacks go to, and who may send them.
+pub struct Callbacks {
+    pub url: String,
+    authority: String,
+    folder: PathBuf,
+    _port: Port,
+}
+
+/// The secrets of the providers, as Standard Webhooks has them.
+pub const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+pub const OTHER_SECRET: &str = "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA=";
 
 /// The names by which the one provider goes, each with other rules.
 #[derive(Clone, Copy, Debug)]
@@ -32,16 +47,34 @@ pub enum Provider {
     Waiting,
     /// It leaves the operation of a Task that is deleted alone.
     Orphaning,
+    /// It proves its callbacks by `X-Signature`, and is often asked beneath them.
+    Signing,
+    /// It proves its callbacks by a token.
+    Bearing,
+    /// Its secret is replaced.
+    Rotating,
 }
 
 impl Provider {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 8] = [
         Self::Steady,
         Self::Replaying,
         Self::Forgetful,
         Self::Waiting,
         Self::Orphaning,
+        Self::Signing,
+        Self::Bearing,
+        Self::Rotating,
     ];
+
+    /// How its callbacks are proved.
+    pub fn scheme(self) -> Scheme {
+        match self {
+            Self::Signing => Scheme::HmacSha256,
+            Self::Bearing => Scheme::Bearer,
+            _ => Scheme::StandardWebhooks,
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -50,12 +83,24 @@ impl Provider {
             Self::Forgetful => "forgetful",
             Self::Waiting => "waiting",
             Self::Orphaning => "orphaning",
+            Self::Signing => "signing",
+            Self::Bearing => "bearing",
+            Self::Rotating => "rotating",
         }
     }
 
-    fn rules(self) -> Value {
+    fn rules(self, callbacks: &Callbacks) -> Value {
+        let mut rules = self.own_rules();
+        let scheme = format!("{:?}", self.scheme());
+        let file = callbacks.secret_file(self);
+        rules["callbacks"] = json!({"scheme": scheme, "secretFile": file});
+        rules
+    }
+
+    fn own_rules(self) -> Value {
         match self {
-            Self::Steady => json!({}),
+            Self::Steady | Self::Bearing | Self::Rotating => json!({}),
+            Self::Signing => json!({"polling": {"interval": "1s", "safetyInterval": "2s"}}),
             Self::Replaying => json!({"lookup": false}),
             Self::Forgetful => json!({"lookup": false, "idempotencyKey": {"lifetime": "1s"}}),
             Self::Waiting => json!({"deletionPolicy": "Wait"}),
@@ -80,14 +125,26 @@ impl World {
             .unwrap();
         let simulator = runtime.spawn(Simulator::start()).await.unwrap().unwrap();
         let providers = folder.with_extension("providers.yaml");
-        write(&providers, &simulator, &[]);
-        let args = ["--providers".into(), providers.clone().into()];
+        let callbacks = Callbacks::prepare(&folder.with_extension("callbacks"));
+        simulator.call_back_by(callbacks.caller(Provider::Steady, SECRET));
+        write(&providers, &simulator, &callbacks, &[]);
+        let args = [
+            "--providers".into(),
+            providers.clone().into(),
+            "--callback-cert-dir".into(),
+            callbacks.folder.clone().into(),
+            "--callback-bind".into(),
+            callbacks._port.address().to_string().into(),
+            "--callback-url".into(),
+            callbacks.url.clone().into(),
+        ];
         let operator = Operator::start_controller_with(&folder, &args)
             .await
             .unwrap();
         Self {
             operator,
             simulator,
+            callbacks,
             providers,
             _runtime: runtime,
         }
@@ -95,13 +152,44 @@ impl World {
 
     /// Has these names of the provider configured too.
     pub fn configure(&self, more: &[&str]) {
-        write(&self.providers, &self.simulator, more);
+        write(&self.providers, &self.simulator, &self.callbacks, more);
+    }
+}
+
+impl Callbacks {
+    fn prepare(folder: &Path) -> Self {
+        local_operator::issue_certificates(folder).unwrap();
+        let port = Port::claim().unwrap();
+        let callbacks = Self {
+            url: format!("https://{}", port.address()),
+            authority: fs::read_to_string(folder.join("ca.crt")).unwrap(),
+            folder: folder.to_owned(),
+            _port: port,
+        };
+        for provider in Provider::ALL {
+            callbacks.change_secret(provider, SECRET);
+        }
+        callbacks
+    }
+
+    /// Who sends callbacks of this provider with this secret.
+    pub fn caller(&self, provider: Provider, secret: &str) -> Caller {
+        let secrets = Secrets::parse(provider.scheme(), secret).unwrap();
+        Caller::new(secrets, &self.authority).unwrap()
+    }
+
+    pub fn change_secret(&self, provider: Provider, secrets: &str) {
+        fs::write(self.secret_file(provider), secrets).unwrap();
+    }
+
+    fn secret_file(&self, provider: Provider) -> PathBuf {
+        self.folder.join(provider.name())
     }
 }
 
 /// Writes the file, whole or not at all.
-fn write(path: &Path, simulator: &Simulator, more: &[&str]) {
-    let known = Provider::ALL.map(|provider| (provider.name(), provider.rules()));
+fn write(path: &Path, simulator: &Simulator, callbacks: &Callbacks, more: &[&str]) {
+    let known = Provider::ALL.map(|provider| (provider.name(), provider.rules(callbacks)));
     let more = more.iter().map(|name| (*name, json!({})));
     let entries: Vec<_> = known
         .into_iter()
@@ -135,6 +223,13 @@ pub async fn kubectl(namespace: &'static str) -> Kubectl<'static> {
 /// A spec with an operation of which the parameters tell what becomes.
 pub fn spec(provider: Provider, parameters: Value) -> Value {
     json!({"operation": {"provider": provider.name(), "parameters": parameters}})
+}
+
+/// The same, of which the end is learnt this way.
+pub fn spec_with(completion: &str, provider: Provider, parameters: Value) -> Value {
+    let mut spec = spec(provider, parameters);
+    spec["operation"]["completion"] = json!(completion);
+    spec
 }
 
 pub fn task(name: &str, spec: Value) -> Value {

@@ -26,6 +26,10 @@ pub fn take_in(situation: &Situation, policy: &Policy, record: &Record, news: &N
 fn started(situation: &Situation, policy: &Policy, record: &Record, answer: &Answer) -> Step {
     match answer {
         Answer::Told(told) => Step::Write(told_of(situation, policy, record, told)),
+        // It has told by itself meanwhile that it accepted a call before this one.
+        Answer::Refused(failure) if record.handle.is_some() => {
+            Step::Write(later(situation, record, Some(failure), None))
+        }
         // A provider that is asked whether it accepted a call before this one is certain that it did not.
         Answer::Refused(_) if record.attempts > 1 && !policy.lookup => {
             Step::Write(unknown_start(situation, record))
@@ -116,7 +120,12 @@ fn signalled(situation: &Situation, policy: &Policy, record: &Record, signal: &S
             None => return Step::Rest,
         }
     } else {
-        told_of(situation, policy, record, &signal.told)
+        let told = Told {
+            // What the answer to the start said goes before what is told later.
+            id: record.handle.clone().or_else(|| signal.told.id.clone()),
+            ..signal.told.clone()
+        };
+        told_of(situation, policy, record, &told)
     };
     learnt.record.last_event_id = Some(signal.event_id.clone());
     Step::Write(learnt)

@@ -46,10 +46,19 @@ enum Event {
     AskForNone,
     AskAgain(u8),
     Delete,
-    /// The provider tells how the operation stands, once or twice.
-    Tell(u8),
+    /// The provider tells how an operation stands.
+    Tell(Message),
     /// The operation ends at the provider.
     End(Status),
+}
+
+/// What the provider tells by itself.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    /// How often the same message comes.
+    times: u8,
+    /// It says this, whatever is true: what was true earlier, or what contradicts the message before.
+    says: Option<Status>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +66,8 @@ struct Round {
     pause: u16,
     event: Event,
     stale: bool,
+    /// What comes after a call has had its effect, and before its answer is written.
+    early: Option<Message>,
     faults: [Fault; 3],
     crash: Option<Crash>,
 }
@@ -81,14 +92,26 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::AskForNone),
         1 => (0..3_u8).prop_map(Event::AskAgain),
         1 => Just(Event::Delete),
-        2 => (1..3_u8).prop_map(Event::Tell),
-        2 => prop_oneof![
-            Just(Status::Succeeded),
-            Just(Status::Failed),
-            Just(Status::Canceled)
-        ]
-        .prop_map(Event::End),
+        3 => message().prop_map(Event::Tell),
+        2 => end().prop_map(Event::End),
     ]
+}
+
+fn end() -> impl Strategy<Value = Status> {
+    prop_oneof![
+        Just(Status::Succeeded),
+        Just(Status::Failed),
+        Just(Status::Canceled)
+    ]
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let says = prop_oneof![
+        4 => Just(None),
+        1 => Just(Some(Status::UnderWay)),
+        1 => end().prop_map(Some),
+    ];
+    (1..3_u8, says).prop_map(|(times, says)| Message { times, says })
 }
 
 fn round() -> impl Strategy<Value = Round> {
@@ -102,13 +125,15 @@ fn round() -> impl Strategy<Value = Round> {
         pause,
         event(),
         prop::bool::weighted(0.2),
+        prop::option::weighted(0.3, message()),
         [fault(), fault(), fault()],
         crash,
     )
-        .prop_map(|(pause, event, stale, faults, crash)| Round {
+        .prop_map(|(pause, event, stale, early, faults, crash)| Round {
             pause,
             event,
             stale,
+            early,
             faults,
             crash,
         })

@@ -466,6 +466,42 @@ fn a_message_counts_once_and_may_come_before_the_answer_to_the_start() {
 }
 
 #[test]
+fn a_message_goes_by_the_id_that_it_brings_until_the_answer_to_the_start_says_another() {
+    let told = |id: &str| Told {
+        id: Some(id.to_owned()),
+        ..Told::default()
+    };
+    let signal = News::Signal(Signal {
+        event_id: "e-1".to_owned(),
+        told: told("by-message"),
+    });
+    let handle = |situation: &Situation, news: &News| {
+        let Step::Write(learnt) = decide(situation, &Policy::default(), Some(news)) else {
+            panic!("nothing written");
+        };
+        (learnt.record.handle.clone(), learnt.record)
+    };
+    let mut situation = started();
+    let (known, record) = handle(&situation, &signal);
+    assert_eq!(known.as_deref(), Some("by-message"));
+    situation.record = Some(record);
+    let answer = News::Started(Answer::Told(told("by-answer")));
+    assert_eq!(handle(&situation, &answer).0.as_deref(), Some("by-answer"));
+    let later = handle(&at(Stage::Following), &signal).0;
+    assert_eq!(later.as_deref(), Some("op-1"));
+}
+
+#[test]
+fn a_start_that_is_refused_is_no_end_of_an_operation_that_the_provider_told_of() {
+    let refused = News::Started(Answer::Refused(Failure::new("422", "no")));
+    let running = at(Stage::Following);
+    let Step::Write(learnt) = decide(&running, &Policy::default(), Some(&refused)) else {
+        panic!("nothing written");
+    };
+    assert_eq!(learnt.record.stage, Stage::Following);
+}
+
+#[test]
 fn the_first_end_counts_and_another_is_noted() {
     let ended = at(Stage::Succeeded {
         at: now(),

@@ -11,6 +11,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use operation_signals::signature::Scheme;
 use serde::Deserialize;
 use task_api_v1::duration;
 
@@ -66,6 +67,20 @@ pub struct Entry {
     /// For how long a deletion is held up for it at most. Defaults to 10m.
     #[serde(default = "deletion_deadline")]
     pub deletion_deadline: Span,
+    /// How its callbacks are proved. Without it none is taken.
+    #[serde(default)]
+    pub callbacks: Option<Callbacks>,
+}
+
+/// How callbacks of a provider are proved.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Callbacks {
+    /// By what. Defaults to StandardWebhooks.
+    #[serde(default)]
+    pub scheme: Scheme,
+    /// A file with the secret, and, while it is replaced, the one before, each in a line of its own. A change is noticed within seconds.
+    pub secret_file: PathBuf,
 }
 
 /// How the operator proves who it is.

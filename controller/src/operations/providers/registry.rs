@@ -138,7 +138,10 @@ fn connection(
     let settings = Settings::read(provider)?;
     match current {
         Some(current) if current.settings == settings => Ok(Arc::clone(current)),
-        _ => Ok(Arc::new(Connection::new(settings)?)),
+        _ => {
+            let before = current.map(|current| &**current);
+            Ok(Arc::new(Connection::new(settings, before)?))
+        }
     }
 }
 
@@ -209,6 +212,26 @@ mod tests {
             error.contains("provider a: caFile: cannot read /nowhere/ca.pem"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_secret_that_is_replaced_leaves_the_budget_as_it_was() {
+        let folder = Folder::new();
+        let secret = folder.0.path().join("secret");
+        let text = format!(
+            "providers: [{{name: a, url: \"https://a.example\", callbacks: {{scheme: Bearer, secretFile: {}}}}}]",
+            secret.display()
+        );
+        fs::write(folder.path(), text).unwrap();
+        fs::write(&secret, "the first of the secrets").unwrap();
+        let before = read(&folder.path(), &Providers::new()).unwrap();
+        fs::write(&secret, "the second of the secrets").unwrap();
+        let after = read(&folder.path(), &before).unwrap();
+        assert_ne!(after["a"].settings, before["a"].settings);
+        assert!(Arc::ptr_eq(&after["a"].gate, &before["a"].gate));
+        fs::write(&secret, "short").unwrap();
+        let error = read(&folder.path(), &after).unwrap_err().to_string();
+        assert!(error.contains("callbacks.secretFile: line 1"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -250,6 +250,7 @@ mod tests {
     paths: {start: /jobs, operation: \"/jobs/{id}\"}
     deletionPolicy: Orphan
     deletionDeadline: 1m
+    callbacks: {scheme: HmacSha256, secretFile: secret}
 ";
         assert_eq!(problems(all), [""; 0]);
     }

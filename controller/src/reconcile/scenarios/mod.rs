@@ -23,7 +23,7 @@ use crate::{
     events::{self, Events, Notes},
     fixtures::{rolled_out, stored, task},
     metrics::Metrics,
-    operations::{driver::Operations, providers::registry::Registry},
+    operations::{driver::Operations, providers::registry::Registry, signals::Ways},
     retry::{FIRST_WAIT_PASSING, Retries},
     shards::{Identity, Replica},
     stored::Stored,
@@ -225,6 +225,7 @@ fn operations(tasks: &Arc<Cache<Watched>>, events: &Events) -> Arc<Operations> {
         limits,
         events.clone(),
         Metrics::new(false).operations(),
+        Ways::default(),
     );
     // It stops when it is first polled.
     let _ = operations.queue.drain().now_or_never();

@@ -7,7 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::{Crash, Event, Fault, Round};
+use super::{Crash, Event, Fault, Message, Round};
 use crate::{
     names::operation_reason as reason,
     operations::{
@@ -98,7 +98,7 @@ impl World {
         } else {
             (self.record.clone(), self.version)
         };
-        self.turn(read, &round.faults, round.crash);
+        self.turn(read, &round.faults, round.early, round.crash);
     }
 
     fn pass(&mut self, time: Duration) {
@@ -141,7 +141,7 @@ impl World {
             Event::Delete => {
                 self.leaving_since.get_or_insert(self.now);
             }
-            Event::Tell(times) => self.tell(times),
+            Event::Tell(message) => self.tell(message),
             Event::End(status) => {
                 let under_way = |op: &&mut Accepted| op.status == Status::UnderWay;
                 for operation in self.provider.values_mut().filter(under_way) {
@@ -151,24 +151,29 @@ impl World {
         }
     }
 
-    /// The provider tells of the recorded operation, over and over.
-    fn tell(&mut self, times: u8) {
-        let Some(record) = self.record.clone() else {
+    /// The provider tells of the recorded operation. Whoever receives it reads the Task anew.
+    fn tell(&mut self, message: Message) {
+        let Some(key) = self.record.as_ref().map(|record| record.key.clone()) else {
             return;
         };
-        let Some(operation) = self.provider.get(&record.key) else {
+        let Some(status) = self.provider.get(&key).map(|operation| operation.status) else {
             return;
         };
         self.events += 1;
-        let told = told(&record.key, operation.status);
         let news = News::Signal(Signal {
             event_id: self.events.to_string(),
-            told,
+            told: told(&key, message.says.unwrap_or(status)),
         });
-        for time in 0..times {
+        for time in 0..message.times {
             let step = decide(&self.situation(&self.record), &self.policy, Some(&news));
             match step {
-                Step::Write(learnt) if time == 0 => self.write(learnt.record),
+                Step::Write(learnt) if time == 0 => {
+                    if learnt.record.stage.is_terminal() && status == Status::UnderWay {
+                        // The provider itself says that it does not run.
+                        self.abandoned.insert(key.clone());
+                    }
+                    self.write(learnt.record);
+                }
                 Step::Rest => {}
                 other => panic!("a message that came {time} times before led to {other:?}"),
             }
@@ -176,7 +181,13 @@ impl World {
     }
 
     /// A turn as the driver makes it.
-    fn turn(&mut self, read: (Option<Record>, u64), faults: &[Fault], crash: Option<Crash>) {
+    fn turn(
+        &mut self,
+        read: (Option<Record>, u64),
+        faults: &[Fault],
+        mut early: Option<Message>,
+        crash: Option<Crash>,
+    ) {
         let mut faults = faults
             .iter()
             .copied()
@@ -186,6 +197,7 @@ impl World {
         let mut room = self.calls_in_a_turn;
         let mut record = record;
         let mut version = version;
+        let mut answered = None;
         loop {
             if matches!(step, Step::Start(_) | Step::Call(_)) {
                 if room == 0 {
@@ -193,6 +205,7 @@ impl World {
                 }
                 room -= 1;
             }
+            let is_judged_anew = matches!(step, Step::Write(_));
             let news = match step {
                 Step::Rest | Step::Wait(_) => return,
                 Step::Start(ahead) => {
@@ -200,7 +213,7 @@ impl World {
                         return;
                     }
                     self.write(ahead);
-                    record = self.record.clone();
+                    (record, version) = (self.record.clone(), self.version);
                     if crash == Some(Crash::BeforeTheCall) {
                         self.memory = Memory::default();
                         return;
@@ -212,13 +225,19 @@ impl World {
                     self.call(call, record.as_ref(), faults.next().unwrap()),
                 ),
                 Step::Write(learnt) => {
-                    // Only an answer is written over what others wrote meanwhile, after it is judged anew: here nobody did.
                     if version == self.version {
-                        self.write(learnt.record);
+                        return self.write(learnt.record);
                     }
-                    return;
+                    // Only an answer is judged anew, by what others wrote meanwhile.
+                    match answered.take() {
+                        Some(news) => news,
+                        None => return,
+                    }
                 }
             };
+            if let Some(message) = early.take() {
+                self.tell(message);
+            }
             if crash == Some(Crash::AfterTheCall) {
                 self.memory = Memory::default();
                 return;
@@ -228,9 +247,12 @@ impl World {
             {
                 return;
             }
-            (record, version) = (self.record.clone(), self.version);
+            if is_judged_anew {
+                (record, version) = (self.record.clone(), self.version);
+            }
             step = decide(&self.situation(&record), &self.policy, Some(&news));
             self.memory = self.memory.after(&news, &step);
+            answered = Some(news);
         }
     }
 
@@ -359,7 +381,7 @@ impl World {
     /// Nothing goes wrong any more, and time goes on.
     pub fn settle(&mut self) {
         for _ in 0..1000 {
-            self.turn((self.record.clone(), self.version), &[], None);
+            self.turn((self.record.clone(), self.version), &[], None, None);
             self.check();
             let situation = self.situation(&self.record);
             match decide(&situation, &self.policy, None) {

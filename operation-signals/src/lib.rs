@@ -1,0 +1,8 @@
+//! What a provider tells of an operation by itself, at both ends: the controller takes it in, the provider simulator and `xtask
+//! publish-event` send it. The wire is described in `docs/provider-protocol.md`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`signature`] | how a callback proves whom it is from |
+
+pub mod signature;
