@@ -16,6 +16,8 @@ use super::{
 
 #[cfg(test)]
 mod lives;
+#[cfg(test)]
+mod tests;
 
 /// How long a member Lease that nobody renews is kept, by whoever sees it.
 const MEMBER_KEPT: Duration = Duration::from_secs(60);
@@ -132,9 +134,12 @@ impl Candidate {
             (Outcome::Written(version), Some(record)) => {
                 lease.written(&self.me, version, record, now);
             }
-            (Outcome::Deleted | Outcome::Late(None), _) => {
+            (Outcome::Deleted | Outcome::Late(None), record) => {
                 lease.was_late(now);
                 lease.heard_gone(None, now);
+                if record.is_none() {
+                    lease.deleted();
+                }
             }
             (Outcome::Late(Some((version, record))), _) => {
                 lease.was_late(now);

@@ -86,3 +86,134 @@ fn limit(request: &mut Request<Body>, unanswered: &Unanswered) {
         *request.uri_mut() = limited;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{Api, Error, api::PostParams};
+
+    use super::{super::lease::ENDED, *};
+
+    /// The requests that reached the API server.
+    type Log = Arc<Mutex<Vec<String>>>;
+
+    /// A client of an API server that answers after `answered`, or never; behind the fence of `shard`.
+    fn client(
+        shard: &Arc<Shard>,
+        answer: impl Fn() -> Option<u16> + Send + 'static,
+    ) -> (Api<ConfigMap>, Log) {
+        let log = Log::default();
+        let written = Arc::clone(&log);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let line = format!("{} {}", request.method(), request.uri());
+            written.lock().unwrap().push(line);
+            let code = answer();
+            async move {
+                let Some(code) = code else {
+                    return std::future::pending().await;
+                };
+                let body = Body::from(br#"{"metadata":{"name":"a"}}"#.to_vec());
+                Response::builder().status(code).body(body)
+            }
+        });
+        let client = fenced(Client::new(service, "default"), Arc::clone(shard));
+        (Api::default_namespaced(client), log)
+    }
+
+    fn owned() -> Arc<Shard> {
+        let shard = Arc::new(Shard::default());
+        shard.set(Some(Moment::now()), false);
+        shard
+    }
+
+    fn is_not_owned(error: &Error) -> bool {
+        let mut source: Option<&dyn std::error::Error> = Some(error);
+        while let Some(error) = source {
+            if error.is::<NotOwned>() {
+                return true;
+            }
+            source = error.source();
+        }
+        false
+    }
+
+    async fn write(api: &Api<ConfigMap>) -> kube::Result<ConfigMap> {
+        api.create(&PostParams::default(), &ConfigMap::default())
+            .await
+    }
+
+    #[tokio::test]
+    async fn of_a_shard_that_is_not_owned_only_reads_reach_the_api_server() {
+        let (api, log) = client(&Arc::new(Shard::default()), || Some(200));
+        api.get("a").await.unwrap();
+        assert!(is_not_owned(&write(&api).await.unwrap_err()));
+        let log = log.lock().unwrap();
+        assert_eq!(*log, ["GET /api/v1/namespaces/default/configmaps/a"]);
+    }
+
+    #[tokio::test]
+    async fn a_write_tells_the_api_server_when_to_give_it_up() {
+        let (api, log) = client(&owned(), || Some(201));
+        write(&api).await.unwrap();
+        let log = log.lock().unwrap();
+        let (_, limit) = log[0].rsplit_once("timeout=").unwrap();
+        let limit: u128 = limit.strip_suffix("ms").unwrap().parse().unwrap();
+        assert!(
+            limit <= ENDED.as_millis() && limit > ENDED.as_millis() - 5000,
+            "{}",
+            log[0]
+        );
+    }
+
+    #[test]
+    fn the_limit_is_added_to_whatever_the_request_asks_for() {
+        let shard = owned();
+        for (uri, prefix) in [
+            ("/api", "/api?timeout="),
+            ("/api?", "/api?&timeout="),
+            ("/api?force=true", "/api?force=true&timeout="),
+            (
+                "https://host:6443/api?a=b",
+                "https://host:6443/api?a=b&timeout=",
+            ),
+        ] {
+            let mut request = Request::post(uri).body(Body::empty()).unwrap();
+            limit(&mut request, &shard.begin_write().unwrap());
+            let limited = request.uri().to_string();
+            assert!(limited.starts_with(prefix), "{limited}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_is_under_way_when_the_shard_is_lost_is_not_waited_for() {
+        let shard = owned();
+        let (api, log) = client(&shard, || None);
+        let lose = async {
+            while log.lock().unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            shard.set(None, false);
+        };
+        let (written, ()) = tokio::join!(write(&api), lose);
+        assert!(is_not_owned(&written.unwrap_err()));
+        assert!(!shard.close(Moment::now()) && shard.close(Moment::now().after(ENDED)));
+    }
+
+    #[tokio::test]
+    async fn what_was_answered_is_over_and_what_failed_on_the_way_may_not_be() {
+        let shard = owned();
+        let (api, _) = client(&shard, || Some(409));
+        write(&api).await.unwrap_err();
+        assert!(shard.close(Moment::now()));
+
+        let shard = owned();
+        let failing = tower::service_fn(|_: Request<Body>| async {
+            Err::<Response<Body>, _>(std::io::Error::other("reset"))
+        });
+        let client = fenced(Client::new(failing, "default"), Arc::clone(&shard));
+        write(&Api::default_namespaced(client)).await.unwrap_err();
+        assert!(!shard.close(Moment::now()));
+    }
+}

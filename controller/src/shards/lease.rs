@@ -13,6 +13,9 @@ use std::time::Duration;
 
 use super::{clock::Moment, record::Record};
 
+#[cfg(test)]
+mod tests;
+
 /// How long a Lease is good for.
 pub const DURATION: Duration = Duration::from_secs(15);
 
@@ -98,6 +101,11 @@ impl Lease {
             self.gone = Some(now);
             self.is_in_doubt = true;
         }
+    }
+
+    /// Takes in that it is gone as the replica wanted, so that it does not hold it any more.
+    pub(super) fn deleted(&mut self) {
+        self.held = None;
     }
 
     /// Notes that a write is on its way.
