@@ -1,28 +1,34 @@
-//! What the API server holds, as far as the controller has heard: a watched store, and on top of it the
+//! What the API server holds, as far as the controller has heard: what a watch has told, and on top of it the
 //! controller's own writes that the watch has not told of yet.
 //!
 //! Without the second part a pass that follows closely on another would decide on a view from before
 //! its own writes, and ask again for what it just did.
+//!
+//! Each object is held as compressed text, and decoded when a pass looks at it: most of the time most objects are at rest, and the types of
+//! `k8s-openapi` have room for every field that an object might have. A Deployment of one container takes 10 kB in them.
 
 use std::{
     collections::HashMap,
     fmt::Debug,
-    hash::Hash,
+    marker::PhantomData,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use futures::{Stream, StreamExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Resource,
     runtime::{
         WatchStreamExt,
-        reflector::{self, ObjectRef, Store},
+        reflector::ObjectRef,
         watcher::{self, Event, watcher},
     },
 };
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+
+use crate::{compact::Compact, stored::Stored, watched::Watched};
 
 /// How long an own write is believed in without the watch telling of it, which it does within a second.
 ///
@@ -30,59 +36,53 @@ use tokio::sync::watch;
 /// watch ever tells of. Asking once more for what was done already is harmless; never to ask again is not.
 const BELIEVED: Duration = Duration::from_secs(30);
 
-/// The newest known state of each object of a kind.
+/// The newest known state of each object of a kind, which the watch gives as `K`.
 ///
 /// Relies on resource versions of one kind to grow as numbers, which Kubernetes guarantees.
-pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
-    store: Store<K>,
-    own: Mutex<OwnWrites<K>>,
-    /// Whether the store holds a complete list. Its own `wait_until_ready` is for one waiter only: of
-    /// several it wakes the last.
+pub struct Cache<K> {
+    known: Mutex<Known>,
+    /// Whether there was a complete list.
     synced: watch::Sender<bool>,
+    kind: PhantomData<fn() -> K>,
 }
 
 impl<K> Cache<K>
 where
-    K: Resource<DynamicType = ()> + Clone + 'static,
+    K: Resource<DynamicType = ()>,
+    for<'k> Compact: From<&'k K>,
 {
-    fn new(store: Store<K>) -> Self {
+    fn new() -> Self {
         Self {
-            store,
-            own: Mutex::default(),
+            known: Mutex::default(),
             synced: watch::Sender::new(false),
+            kind: PhantomData,
         }
     }
 
     /// A cache whose watch has told of these objects.
     #[cfg(test)]
     pub fn of(objects: impl IntoIterator<Item = K>) -> Arc<Self> {
-        let (store, mut writer) = reflector::store();
+        let cache = Self::new();
         for object in objects {
-            writer.apply_watcher_event(&Event::Apply(object));
+            cache.heard(&Event::Apply(object));
         }
-        Arc::new(Self::new(store))
+        Arc::new(cache)
     }
 
-    /// The newest known state of the object; `None` if it is not known to exist.
-    pub fn get(&self, key: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.get_at(key, Instant::now())
+    /// The version of the newest known state of the object; `None` if it is not known to exist.
+    pub fn version(&self, key: &ObjectRef<K>) -> Option<u64> {
+        self.known().get(&Key::of(key), Instant::now())?.version
     }
 
-    fn get_at(&self, key: &ObjectRef<K>, now: Instant) -> Option<Arc<K>> {
-        // In this order: the watch writes to the store before it forgets the own write.
-        let own = self
-            .own()
-            .written
-            .get(key)
-            .filter(|write| now.saturating_duration_since(write.at) < BELIEVED)
-            .map(|write| write.object.clone());
-        newer(own, self.store.get(key))
+    /// The newest known state of the object.
+    fn text(&self, key: &ObjectRef<K>) -> Option<String> {
+        let known = self.known();
+        Some(known.get(&Key::of(key), Instant::now())?.text.read())
     }
 
     /// Notes an object as the API server returned it for a write.
-    pub fn wrote(&self, object: K) -> Arc<K> {
-        let object = Arc::new(object);
-        self.own().wrote(Arc::clone(&object));
+    pub fn wrote(&self, object: K) -> K {
+        self.known().wrote(&object, Instant::now());
         object
     }
 
@@ -92,22 +92,33 @@ where
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
     }
 
-    /// The watched store alone, as `kube::runtime` wants it.
-    pub fn store(&self) -> Store<K> {
-        self.store.clone()
-    }
-
-    /// Takes in what happened, after the store did.
     fn heard(&self, event: &Event<K>) {
-        self.own().heard(event);
+        self.known().heard(event);
         if matches!(event, Event::InitDone) {
             self.synced.send_replace(true);
         }
     }
 
-    fn own(&self) -> MutexGuard<'_, OwnWrites<K>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         // Each change to it is complete at once, so there is nothing half-done to fear.
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cache<Watched> {
+    /// The newest known state of the Task; `None` if it is not known to exist.
+    pub fn get(&self, key: &ObjectRef<Watched>) -> Option<Watched> {
+        self.text(key).map(|text| Watched::of_text(&text))
+    }
+}
+
+impl<K> Cache<Stored<K>>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    /// The newest known state of the child; `None` if it is not known to exist.
+    pub fn get(&self, key: &ObjectRef<Stored<K>>) -> Option<serde_json::Result<K>> {
+        self.text(key).map(|text| serde_json::from_str(&text))
     }
 }
 
@@ -122,14 +133,13 @@ pub fn watch<K>(
 ) -> (Arc<Cache<K>>, impl Stream<Item = Event<K>> + Send)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    for<'k> Compact: From<&'k K>,
 {
-    let (store, writer) = reflector::store();
-    let cache = Arc::new(Cache::new(store));
+    let cache = Arc::new(Cache::new());
     let told = Arc::clone(&cache);
     let events = watcher(api, config)
         .default_backoff()
         .modify(trim)
-        .reflect(writer)
         .filter_map(move |event| {
             let event = event
                 .inspect_err(|error| {
@@ -144,91 +154,129 @@ where
     (cache, events)
 }
 
-fn newer<K: Resource>(own: Option<Arc<K>>, watched: Option<Arc<K>>) -> Option<Arc<K>> {
-    match (own, watched) {
-        (Some(own), Some(watched)) if version(&*own) <= version(&*watched) => Some(watched),
-        (Some(own), _) => Some(own),
-        (None, watched) => watched,
+/// The version of the object that has this metadata, as a number; `None` sorts before all others.
+pub fn version(object: &ObjectMeta) -> Option<u64> {
+    object.resource_version.as_ref()?.parse().ok()
+}
+
+/// Which object of a kind it is: `<namespace>/<name>`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key(Box<str>);
+
+impl Key {
+    fn of<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> Self {
+        Self::new(key.namespace.as_deref(), &key.name)
+    }
+
+    fn of_object(object: &ObjectMeta) -> Self {
+        let name = object.name.as_deref().unwrap_or_default();
+        Self::new(object.namespace.as_deref(), name)
+    }
+
+    fn new(namespace: Option<&str>, name: &str) -> Self {
+        Self(format!("{}/{name}", namespace.unwrap_or_default()).into())
     }
 }
 
-/// The resource version as a number; `None` sorts before all others.
-fn version(object: &impl Resource) -> Option<u64> {
-    object.meta().resource_version.as_ref()?.parse().ok()
+/// An object as it was at a version.
+struct Kept {
+    version: Option<u64>,
+    text: Compact,
 }
 
-/// The controller's own writes that the watch has not told of yet.
-struct OwnWrites<K: Resource<DynamicType = ()>> {
-    written: HashMap<ObjectRef<K>, OwnWrite<K>>,
+impl Kept {
+    fn new<K: Resource>(object: &K) -> Self
+    where
+        for<'k> Compact: From<&'k K>,
+    {
+        Self {
+            version: version(object.meta()),
+            text: object.into(),
+        }
+    }
+}
+
+/// What is known of the objects of a kind.
+#[derive(Default)]
+struct Known {
+    /// What the watch has told.
+    told: HashMap<Key, Kept>,
+    /// The list that is under way. It is taken in as a whole, when it is complete.
+    listing: HashMap<Key, Kept>,
+    /// The controller's own writes that the watch has not told of yet.
+    own: HashMap<Key, OwnWrite>,
     /// The newest version that the watch has told of: it has told of all before it too.
     heard: Option<u64>,
-    /// The newest version in the list that is under way.
-    listing: Option<u64>,
 }
 
-struct OwnWrite<K> {
-    object: Arc<K>,
-    version: u64,
+struct OwnWrite {
+    kept: Kept,
     at: Instant,
     /// Written before the list that is under way was begun, so that the list has it.
     listed: bool,
 }
 
-impl<K: Resource<DynamicType = ()>> Default for OwnWrites<K> {
-    fn default() -> Self {
-        Self {
-            written: HashMap::new(),
-            heard: None,
-            listing: None,
-        }
-    }
-}
-
-impl<K> OwnWrites<K>
-where
-    K: Resource<DynamicType = ()>,
-    ObjectRef<K>: Hash + Eq,
-{
-    fn wrote(&mut self, object: Arc<K>) {
-        let Some(version) = version(&*object) else {
-            return;
-        };
-        if self.heard < Some(version) {
-            let key = ObjectRef::from_obj(&*object);
-            self.written.insert(
-                key,
-                OwnWrite {
-                    object,
-                    version,
-                    at: Instant::now(),
-                    listed: false,
-                },
-            );
+impl Known {
+    fn get(&self, key: &Key, now: Instant) -> Option<&Kept> {
+        let is_believed = |write: &&OwnWrite| now.saturating_duration_since(write.at) < BELIEVED;
+        let own = self.own.get(key).filter(is_believed);
+        match (own.map(|write| &write.kept), self.told.get(key)) {
+            (Some(own), Some(told)) if own.version <= told.version => Some(told),
+            (Some(own), _) => Some(own),
+            (None, told) => told,
         }
     }
 
-    fn heard(&mut self, event: &Event<K>) {
+    fn wrote<K: Resource>(&mut self, object: &K, now: Instant)
+    where
+        for<'k> Compact: From<&'k K>,
+    {
+        if self.heard < version(object.meta()) {
+            let write = OwnWrite {
+                kept: Kept::new(object),
+                at: now,
+                listed: false,
+            };
+            self.own.insert(Key::of_object(object.meta()), write);
+        }
+    }
+
+    fn heard<K: Resource>(&mut self, event: &Event<K>)
+    where
+        for<'k> Compact: From<&'k K>,
+    {
         match event {
-            Event::Apply(object) | Event::Delete(object) => {
-                self.heard = self.heard.max(version(object));
-                let heard = self.heard;
-                self.written.retain(|_, write| Some(write.version) > heard);
+            Event::Apply(object) => {
+                self.told
+                    .insert(Key::of_object(object.meta()), Kept::new(object));
+                self.has_told(version(object.meta()));
+            }
+            Event::Delete(object) => {
+                self.told.remove(&Key::of_object(object.meta()));
+                self.has_told(version(object.meta()));
             }
             Event::Init => {
-                self.listing = None;
-                for write in self.written.values_mut() {
+                self.listing.clear();
+                for write in self.own.values_mut() {
                     write.listed = true;
                 }
             }
-            // The store takes a list in as a whole, when it is complete.
-            Event::InitApply(object) => self.listing = self.listing.max(version(object)),
+            Event::InitApply(object) => {
+                self.listing
+                    .insert(Key::of_object(object.meta()), Kept::new(object));
+            }
             Event::InitDone => {
-                self.heard = self.heard.max(self.listing);
-                let heard = self.heard;
-                self.written
-                    .retain(|_, write| !write.listed && Some(write.version) > heard);
+                self.told = std::mem::take(&mut self.listing);
+                self.own.retain(|_, write| !write.listed);
+                self.has_told(self.told.values().filter_map(|kept| kept.version).max());
             }
         }
+    }
+
+    /// Takes in that the watch has told of all up to this version.
+    fn has_told(&mut self, version: Option<u64>) {
+        self.heard = self.heard.max(version);
+        self.own.retain(|_, write| write.kept.version > self.heard);
     }
 }
 
@@ -238,61 +286,57 @@ mod tests {
 
     use super::*;
 
-    fn config_map(name: &str, version: u64) -> ConfigMap {
+    fn config_map(name: &str, version: u64) -> Stored<ConfigMap> {
         let mut object = ConfigMap::default();
         object.metadata.name = Some(name.to_owned());
         object.metadata.namespace = Some("default".to_owned());
         object.metadata.resource_version = Some(version.to_string());
-        object
+        Stored::of(&object)
     }
 
-    struct Watched {
-        cache: Cache<ConfigMap>,
-        writer: reflector::store::Writer<ConfigMap>,
+    fn key(name: &str) -> ObjectRef<Stored<ConfigMap>> {
+        ObjectRef::new(name).within("default")
     }
 
-    fn watched() -> Watched {
-        let (store, writer) = reflector::store();
-        Watched {
-            cache: Cache::new(store),
-            writer,
-        }
+    struct Heard(Cache<Stored<ConfigMap>>);
+
+    fn nothing_heard() -> Heard {
+        Heard(Cache::new())
     }
 
-    impl Watched {
-        fn hears(&mut self, event: Event<ConfigMap>) {
-            self.writer.apply_watcher_event(&event);
-            self.cache.heard(&event);
+    impl Heard {
+        fn hears(&self, event: Event<Stored<ConfigMap>>) {
+            self.0.heard(&event);
         }
 
         fn version_of(&self, name: &str) -> Option<u64> {
-            let key = ObjectRef::new(name).within("default");
-            self.cache.get(&key).and_then(|object| version(&*object))
+            let found = self.0.get(&key(name))?.unwrap();
+            assert_eq!(version(&found.metadata), self.0.version(&key(name)));
+            version(&found.metadata)
         }
     }
 
     #[tokio::test]
     async fn all_who_wait_are_told_that_the_list_is_complete() {
-        let mut watched = watched();
+        let watched = nothing_heard();
         let tell = async {
             tokio::task::yield_now().await;
-            watched.writer.apply_watcher_event(&Event::InitDone);
-            watched.cache.heard(&Event::InitDone);
+            watched.hears(Event::InitDone);
         };
-        tokio::join!(watched.cache.synced(), watched.cache.synced(), tell);
+        tokio::join!(watched.0.synced(), watched.0.synced(), tell);
     }
 
     #[test]
     fn an_own_write_is_seen_before_the_watch_tells_of_it() {
-        let watched = watched();
-        watched.cache.wrote(config_map("a", 5));
+        let watched = nothing_heard();
+        watched.0.wrote(config_map("a", 5));
         assert_eq!(watched.version_of("a"), Some(5));
     }
 
     #[test]
     fn the_watch_has_the_last_word_once_it_tells_of_a_newer_version() {
-        let mut watched = watched();
-        watched.cache.wrote(config_map("a", 5));
+        let watched = nothing_heard();
+        watched.0.wrote(config_map("a", 5));
         watched.hears(Event::Apply(config_map("a", 4)));
         assert_eq!(watched.version_of("a"), Some(5));
         watched.hears(Event::Apply(config_map("a", 6)));
@@ -301,8 +345,8 @@ mod tests {
 
     #[test]
     fn what_was_deleted_after_the_own_write_is_gone() {
-        let mut watched = watched();
-        watched.cache.wrote(config_map("a", 5));
+        let watched = nothing_heard();
+        watched.0.wrote(config_map("a", 5));
         watched.hears(Event::Apply(config_map("a", 5)));
         watched.hears(Event::Delete(config_map("a", 6)));
         assert_eq!(watched.version_of("a"), None);
@@ -310,19 +354,19 @@ mod tests {
 
     #[test]
     fn an_own_write_that_the_watch_has_overtaken_is_not_taken_in() {
-        let mut watched = watched();
+        let watched = nothing_heard();
         watched.hears(Event::Apply(config_map("a", 5)));
         watched.hears(Event::Delete(config_map("a", 6)));
-        watched.cache.wrote(config_map("a", 5));
+        watched.0.wrote(config_map("a", 5));
         assert_eq!(watched.version_of("a"), None);
     }
 
     #[test]
     fn a_list_that_began_after_the_own_write_has_the_last_word() {
-        let mut watched = watched();
-        watched.cache.wrote(config_map("a", 5));
+        let watched = nothing_heard();
+        watched.0.wrote(config_map("a", 5));
         watched.hears(Event::Init);
-        watched.cache.wrote(config_map("b", 7));
+        watched.0.wrote(config_map("b", 7));
         assert_eq!(watched.version_of("a"), Some(5));
         watched.hears(Event::InitDone);
         assert_eq!(watched.version_of("a"), None);
@@ -331,33 +375,59 @@ mod tests {
 
     #[test]
     fn a_list_with_a_newer_object_has_the_last_word_on_a_write_that_was_made_meanwhile() {
-        let mut watched = watched();
+        let watched = nothing_heard();
         watched.hears(Event::Init);
-        watched.cache.wrote(config_map("deleted", 5));
-        watched.cache.wrote(config_map("too new for the list", 7));
+        watched.0.wrote(config_map("deleted", 5));
+        watched.0.wrote(config_map("too new for the list", 7));
         watched.hears(Event::InitApply(config_map("other", 6)));
         watched.hears(Event::InitDone);
         assert_eq!(watched.version_of("deleted"), None);
         assert_eq!(watched.version_of("too new for the list"), Some(7));
-        watched.cache.wrote(config_map("answered late", 5));
+        watched.0.wrote(config_map("answered late", 5));
         assert_eq!(watched.version_of("answered late"), None);
     }
 
     #[test]
     fn an_own_write_that_the_watch_never_tells_of_is_not_believed_for_ever() {
-        let watched = watched();
-        watched.cache.wrote(config_map("a", 5));
-        let key = ObjectRef::new("a").within("default");
+        let watched = nothing_heard();
+        watched.0.wrote(config_map("a", 5));
         let later = Instant::now() + BELIEVED;
-        assert!(watched.cache.get_at(&key, later).is_none());
+        assert!(watched.0.known().get(&Key::of(&key("a")), later).is_none());
     }
 
     #[test]
     fn nothing_is_kept_of_own_writes_that_the_watch_has_told_of() {
-        let mut watched = watched();
-        watched.cache.wrote(config_map("a", 5));
-        watched.cache.wrote(config_map("b", 6));
+        let watched = nothing_heard();
+        watched.0.wrote(config_map("a", 5));
+        watched.0.wrote(config_map("b", 6));
         watched.hears(Event::Apply(config_map("c", 6)));
-        assert!(watched.cache.own().written.is_empty());
+        assert!(watched.0.known().own.is_empty());
+    }
+
+    #[test]
+    fn a_list_has_the_last_word_on_what_there_is_once_it_is_complete() {
+        let watched = nothing_heard();
+        watched.hears(Event::Apply(config_map("gone", 5)));
+        watched.hears(Event::Init);
+        watched.hears(Event::InitApply(config_map("begun anew", 6)));
+        watched.hears(Event::Init);
+        watched.hears(Event::InitApply(config_map("new", 7)));
+        assert_eq!(
+            ["gone", "begun anew", "new"].map(|name| watched.version_of(name)),
+            [Some(5), None, None]
+        );
+        watched.hears(Event::InitDone);
+        assert_eq!(
+            ["gone", "begun anew", "new"].map(|name| watched.version_of(name)),
+            [None, None, Some(7)]
+        );
+    }
+
+    #[test]
+    fn objects_of_the_same_name_in_two_namespaces_are_two() {
+        let watched = nothing_heard();
+        watched.hears(Event::Apply(config_map("a", 5)));
+        let elsewhere = ObjectRef::new("a").within("elsewhere");
+        assert_eq!(watched.0.version(&elsewhere), None);
     }
 }

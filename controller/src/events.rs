@@ -27,7 +27,7 @@ const CONCURRENCY: usize = 4;
 
 /// How many Events a recorder remembers. It keeps each for six minutes, whole, to count an Event that is repeated instead of
 /// publishing it again, and looks through all of them each time. One takes 4 kB.
-const REMEMBERED: usize = 64;
+const REMEMBERED: usize = 16;
 
 /// The longest note that the API server takes, in bytes.
 const NOTE_LENGTH_MAX: usize = 1024;

@@ -9,8 +9,10 @@
 //! | [`pass`] | whether a pass is for this replica to make, and what is counted of it |
 //! | [`reconcile`] | one pass over one Task |
 //! | [`cache`] | what the API server holds, as far as the controller has heard |
+//! | `compact` | text that takes little room |
 //! | [`watched`] | a Task as the watch gives it, also one that does not decode |
-//! | [`stored`] | a child as the caches hold it |
+//! | [`stored`] | a child as the watch gives it |
+//! | `roster` | which Tasks there are |
 //! | [`triggers`] | which changes of a Task make a pass |
 //! | [`retry`] | when a Task whose pass failed is tried again |
 //! | [`shards`] | which replica looks after which Task |
@@ -25,6 +27,7 @@
 mod args;
 pub mod cache;
 pub mod certificates;
+mod compact;
 pub mod events;
 #[cfg(test)]
 mod fixtures;
@@ -36,6 +39,7 @@ pub mod operations;
 pub mod pass;
 pub mod reconcile;
 pub mod retry;
+mod roster;
 pub mod run;
 pub mod shards;
 pub mod stop;

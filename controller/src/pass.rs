@@ -10,6 +10,7 @@ use kube::runtime::{
 use crate::{
     metrics::Metrics,
     reconcile::{self, Context, observe::Caches},
+    roster::Named,
     shards::Shards,
     watched::Watched,
 };
@@ -47,21 +48,17 @@ impl Shared {
 ///
 /// # Errors
 /// See [`reconcile::Error`].
-pub async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, reconcile::Error> {
+pub async fn pass(task: Arc<Named>, shared: Arc<Shared>) -> Result<Action, reconcile::Error> {
     // A child that is merely not listed yet must not be taken for one that is missing.
     shared.caches.synced().await;
-    let key = ObjectRef::from_obj(&*watched);
+    let key = task.task();
     let passes = shared.metrics.passes();
     passes.begun(&key);
     let Some(owned) = shared.shards.get(shared.shards.of(&key)).begin() else {
         return Ok(Action::await_change());
     };
-    if let Watched(Err(undecodable)) = &*watched {
-        shared.metrics.undecodable();
-        tracing::error!(error = %undecodable, "skipped a Task that cannot be decoded");
-    }
     let start = Instant::now();
-    let ended = reconcile::reconcile(&watched, shared.context_of(&key)).await;
+    let ended = reconcile::reconcile(&key, shared.context_of(&key)).await;
     match &ended {
         Ok(outcome) if outcome.phase.is_some() => {
             passes.ended(&key, outcome.phase, start.elapsed());
@@ -74,7 +71,7 @@ pub async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, 
         }
         Err(_) => passes.ended(&key, None, start.elapsed()),
     }
-    if shared.caches.tasks.get(&key).is_none() {
+    if shared.caches.tasks.version(&key).is_none() {
         // It went during the pass, so the numbers of that are too late.
         passes.forget(&key);
     }
@@ -82,8 +79,13 @@ pub async fn pass(watched: Arc<Watched>, shared: Arc<Shared>) -> Result<Action, 
 }
 
 /// When to repeat a pass that failed.
-pub fn retry(watched: Arc<Watched>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
-    let context = shared.context_of(&ObjectRef::from_obj(&*watched));
+pub fn retry(task: Arc<Named>, error: &reconcile::Error, shared: Arc<Shared>) -> Action {
+    let key = task.task();
+    let context = shared.context_of(&key);
+    let Some(watched) = context.caches.tasks.get(&key) else {
+        // It is gone.
+        return Action::await_change();
+    };
     let wait = reconcile::retry_after(&watched, error, context);
     tracing::warn!(
         %error,

@@ -50,6 +50,7 @@ use crate::{
         rest::Rests,
     },
     retry::Retries,
+    roster::{self, Named, Roster, by_name},
     shards::{self, Shards},
     stop::{self, stopped, stopped_for},
     stored::Stored,
@@ -153,7 +154,8 @@ pub async fn run(args: Args) -> Result<(), Error> {
         managed,
         |_| {},
     );
-    let store = tasks.store();
+    let mut roster = Roster::default();
+    let store = roster.store();
     let providers = providers(&args, &metrics)?;
     let (events, notes) = events::channel();
     let (passes_ended, end) = oneshot::channel::<()>();
@@ -198,6 +200,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         events: events.clone(),
         operations: Arc::clone(&operations),
         rests: Rests::default(),
+        metrics: Arc::clone(&metrics),
     };
     let shared = Arc::new(Shared {
         contexts: (0..shards.count()).map(context).collect(),
@@ -211,10 +214,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
         readiness.clone(),
         stop.clone(),
     ));
-    let deleted = Arc::clone(&shared);
+    let gone = Arc::clone(&shared);
     let task_events = task_events.inspect(move |event| {
-        if let Event::Delete(task) = event {
-            deleted.forget(&task.into());
+        for task in roster.heard(event) {
+            gone.forget(&task);
         }
     });
     let tasks_in = {
@@ -237,18 +240,17 @@ pub async fn run(args: Args) -> Result<(), Error> {
         replica = identity.name(),
         "started"
     );
-    let task_events =
-        changed(task_events).predicate_filter(triggers::what_a_pass_depends_on, Default::default());
+    let task_events = changed(task_events)
+        .predicate_filter(triggers::what_a_pass_depends_on, Default::default())
+        .map_ok(|task| Named::from(&task));
     let numbers = metrics.passes().clone();
     let gained = {
         let (store, numbers) = (store.clone(), numbers.clone());
         let tasks = gained.flat_map(move |shard| stream::iter(tasks_of(&store, &shards, shard)));
-        tasks.inspect(move |task| numbers.wanted(task.clone()))
+        tasks.inspect(move |task| numbers.wanted(task)).map(by_name)
     };
     let passes = Controller::for_stream(
-        counted(task_events, numbers.clone(), |task| {
-            Some(ObjectRef::from_obj(task))
-        }),
+        counted(task_events, numbers.clone(), |task| Some(task.task())),
         store,
     )
     .owns_stream(counted(
@@ -267,7 +269,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         observe::task_of,
     ))
     .reconcile_on(gained)
-    .reconcile_on(stream::poll_fn(move |context| woken.poll_recv(context)))
+    .reconcile_on(stream::poll_fn(move |context| woken.poll_recv(context)).map(by_name))
     .reconcile_all_on(providers_changed)
     .with_config(controller::Config::default().concurrency(args.concurrency))
     .graceful_shutdown_on(stopped(stop.clone()))
@@ -303,10 +305,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
 }
 
 /// The Tasks of a shard.
-fn tasks_of(store: &Store<Watched>, shards: &Shards, shard: u32) -> Vec<ObjectRef<Watched>> {
-    let tasks = store.state();
-    let keys = tasks.iter().map(|task| ObjectRef::from_obj(&**task));
-    keys.filter(|key| shards.of(key) == shard).collect()
+fn tasks_of(store: &Store<Named>, shards: &Shards, shard: u32) -> Vec<ObjectRef<Watched>> {
+    let mut tasks = roster::tasks(store);
+    tasks.retain(|task| shards.of(task) == shard);
+    tasks
 }
 
 /// The providers, as the file has them from now on.
@@ -346,7 +348,7 @@ fn counted<K>(
 ) -> impl Stream<Item = Result<K, watcher::Error>> + Send {
     changed.inspect_ok(move |object| {
         if let Some(task) = task(object) {
-            passes.wanted(task);
+            passes.wanted(&task);
         }
     })
 }

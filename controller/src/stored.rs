@@ -1,9 +1,6 @@
-//! A child as the caches hold it: which one it is, and the parts that are looked at as text.
-//!
-//! The types of `k8s-openapi` have room for every field that an object might have: a Deployment of one container takes 10 kB, and its
-//! `managedFields` more. As text it is a fifth of that, and is decoded when a pass looks at it.
+//! A child as the watch gives it: which one it is, and the parts that are looked at as text.
 
-use std::{borrow::Cow, collections::BTreeMap, marker::PhantomData, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, marker::PhantomData};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     ManagedFieldsEntry, ObjectMeta, OwnerReference, Time,
@@ -12,7 +9,7 @@ use kube::Resource;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::{names::ANNOTATION_PREFIX, reconcile::scaled::is_scaling};
+use crate::{compact::Compact, names::ANNOTATION_PREFIX, reconcile::scaled::is_scaling};
 
 /// An object of kind `K`: one that has no parts but these.
 ///
@@ -22,8 +19,7 @@ use crate::{names::ANNOTATION_PREFIX, reconcile::scaled::is_scaling};
 #[derive(Clone, Debug)]
 pub struct Stored<K> {
     metadata: ObjectMeta,
-    /// Shared with the copies, of which the watch makes one for the cache.
-    text: Arc<str>,
+    text: String,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -48,9 +44,15 @@ impl<'de, K> Deserialize<'de> for Stored<K> {
                 managed_fields: None,
                 ..parts.metadata
             },
-            text: text.into(),
+            text,
             kind: PhantomData,
         })
+    }
+}
+
+impl<K> From<&Stored<K>> for Compact {
+    fn from(stored: &Stored<K>) -> Self {
+        Self::new(&stored.text)
     }
 }
 

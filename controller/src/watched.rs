@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use task_api_v1::{Task, TaskStatus};
 
-use crate::names::RETRY_OPERATION;
+use crate::{compact::Compact, names::RETRY_OPERATION};
 
 /// The longest error that is kept, in characters.
 const ERROR_LENGTH_MAX: usize = 512;
@@ -25,7 +25,7 @@ const ERROR_LENGTH_MAX: usize = 512;
 pub struct Watched(pub Result<Task, Box<Undecodable>>);
 
 /// A Task that does not decode.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error, Deserialize, Serialize)]
 #[error("{error}")]
 pub struct Undecodable {
     /// What stood in the way.
@@ -50,6 +50,45 @@ impl Watched {
         if let Some(operation) = &mut task.spec.operation {
             operation.parameters = None;
         }
+    }
+
+    /// The Task that the cache holds as this text.
+    pub fn of_text(text: &str) -> Self {
+        match serde_json::from_str(text) {
+            Ok(Text::Task(task)) => Self(Ok(*task)),
+            Ok(Text::Undecodable(undecodable)) => Self(Err(undecodable)),
+            // It was made of a Task in the same process.
+            Err(error) => Self(Err(Box::new(Undecodable {
+                error: reason(&error),
+                metadata: ObjectMeta::default(),
+                status: None,
+            }))),
+        }
+    }
+}
+
+/// A Task as the cache holds it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Text {
+    Task(Box<Task>),
+    Undecodable(Box<Undecodable>),
+}
+
+/// The same, to be written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum TextOf<'t> {
+    Task(&'t Task),
+    Undecodable(&'t Undecodable),
+}
+
+impl From<&Watched> for Compact {
+    fn from(Watched(watched): &Watched) -> Self {
+        Self::json(&match watched {
+            Ok(task) => TextOf::Task(task),
+            Err(undecodable) => TextOf::Undecodable(undecodable),
+        })
     }
 }
 
@@ -280,5 +319,21 @@ mod tests {
         let task = watched.0.unwrap();
         assert_eq!(task.metadata.managed_fields, None);
         assert_eq!(task.spec.operation.unwrap().parameters, None);
+    }
+
+    #[test]
+    fn a_task_comes_back_from_the_cache_as_it_was() {
+        let spec = r#"{"env":{"A":"1"},"operation":{"provider":"p"}}"#;
+        let status = r#"{"observedGeneration":2,"phase":"Failed"}"#;
+        let task = told(&text("web", spec, status, "{}"));
+        let back = Watched::of_text(&Compact::from(&task).read());
+        assert_eq!(back.0.unwrap(), task.0.unwrap());
+        let bad = told(&text("bad", r#"{"replicas":"many"}"#, status, "{}"));
+        let back = Watched::of_text(&Compact::from(&bad).read());
+        let [back, bad] = [back, bad].map(|watched| watched.0.unwrap_err());
+        assert_eq!(
+            (back.error, back.metadata, back.status),
+            (bad.error, bad.metadata, bad.status)
+        );
     }
 }

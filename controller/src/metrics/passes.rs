@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    hash::{BuildHasher, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -27,7 +28,9 @@ const PHASES: [&str; 5] = ["Pending", "Running", "Succeeded", "Failed", ""];
 pub struct Passes {
     total: Total,
     durations: Histogram,
-    waiting: Arc<Mutex<HashSet<ObjectRef<Watched>>>>,
+    /// The hashes of the Tasks that wait. Two of the same hash count as one, which does not happen.
+    waiting: Arc<Mutex<HashSet<u64>>>,
+    hash: RandomState,
     queue: Gauge,
 }
 
@@ -80,21 +83,22 @@ impl Passes {
             total,
             durations,
             waiting: Arc::default(),
+            hash: RandomState::new(),
             queue,
         }
     }
 
     /// Something happened to a Task, so that there is to be a pass over it.
-    pub fn wanted(&self, task: ObjectRef<Watched>) {
+    pub fn wanted(&self, task: &ObjectRef<Watched>) {
         let mut waiting = self.waiting();
-        waiting.insert(task);
+        waiting.insert(self.hash.hash_one(task));
         self.queue.set(waiting.len() as i64);
     }
 
     /// A pass over a Task begins, or is not to be made any more.
     pub fn begun(&self, task: &ObjectRef<Watched>) {
         let mut waiting = self.waiting();
-        waiting.remove(task);
+        waiting.remove(&self.hash.hash_one(task));
         self.queue.set(waiting.len() as i64);
     }
 
@@ -117,7 +121,7 @@ impl Passes {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashSet<ObjectRef<Watched>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashSet<u64>> {
         // Each change to it is complete at once, so there is nothing half-done to fear.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,7 +205,7 @@ mod tests {
     fn a_task_waits_once_however_much_happens_to_it() {
         let (_, passes) = counted(true);
         for _ in 0..3 {
-            passes.wanted(web());
+            passes.wanted(&web());
         }
         assert_eq!(passes.queue.get(), 1);
         passes.begun(&web());

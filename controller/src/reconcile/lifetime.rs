@@ -1,6 +1,6 @@
 //! The beginning and the end of a Task: it is held before anything is done for it, and let go once it has been cleaned up after.
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, time::Duration};
 
 use kube::{
     Resource,
@@ -29,7 +29,7 @@ pub(super) async fn hold(
     context: &Context,
     key: &ObjectRef<Watched>,
     task: &Task,
-) -> Result<ControlFlow<Outcome, Arc<Watched>>, Error> {
+) -> Result<ControlFlow<Outcome, Watched>, Error> {
     let deployment = observe::deployment(&task.metadata, &context.caches);
     let deployment = deployment.as_deref();
     if let Attempt::NotYet(before) = context.retries.attempt(key, &task.metadata) {

@@ -34,6 +34,7 @@ use task_api_v1::{OperationPhase, Task, TaskPhase};
 
 use crate::{
     events::{Events, Note},
+    metrics::Metrics,
     names::event,
     operations::{
         driver::{Attendance, Operations},
@@ -83,6 +84,8 @@ pub struct Context {
     pub operations: Arc<Operations>,
     /// The Tasks over which a pass would find nothing new.
     pub rests: Rests,
+    /// The numbers.
+    pub metrics: Arc<Metrics>,
 }
 
 /// Why a pass failed.
@@ -125,22 +128,21 @@ pub struct Outcome {
 ///
 /// # Errors
 /// See [`Error`]; the pass is to be repeated after [`retry_after`].
-pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, Error> {
-    let key = ObjectRef::from_obj(watched);
-    let Some(mut newest) = context.caches.tasks.get(&key) else {
-        return Ok(Outcome::NOTHING);
-    };
-    let versions = Versions::of(&newest, &context.caches);
-    if context.rests.is_at(&key, &versions) {
+pub async fn reconcile(key: &ObjectRef<Watched>, context: &Context) -> Result<Outcome, Error> {
+    let versions = Versions::of(key, &context.caches);
+    if context.rests.is_at(key, &versions) {
         return Ok(Outcome::at_rest());
     }
+    let Some(mut newest) = context.caches.tasks.get(key) else {
+        return Ok(Outcome::NOTHING);
+    };
     if newest.meta().deletion_timestamp.is_some() {
-        return lifetime::leave(context, &key, &newest).await;
+        return lifetime::leave(context, key, &newest).await;
     }
     if let Ok(task) = &newest.0
         && !finalizer::is_on(&task.metadata)
     {
-        newest = match lifetime::hold(context, &key, task).await? {
+        newest = match lifetime::hold(context, key, task).await? {
             ControlFlow::Continue(held) => held,
             ControlFlow::Break(outcome) => return Ok(outcome),
         };
@@ -148,13 +150,15 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     let task = match &newest.0 {
         Ok(task) => task,
         Err(undecodable) => {
+            context.metrics.undecodable();
+            tracing::error!(error = %undecodable, "skipped a Task that cannot be decoded");
             let verdict = verdict::undecodable(&undecodable.error);
             tell::verdict(context, &newest, &verdict).await?;
-            context.retries.forget(&key);
+            context.retries.forget(key);
             return Ok(Outcome::until_changed(verdict.phase));
         }
     };
-    let attendance = context.operations.attend(&context.client, &key, task);
+    let attendance = context.operations.attend(&context.client, key, task);
     let again = attendance.again.unwrap_or(Duration::MAX);
     if is_undecided(task, attendance) {
         return Ok(Outcome {
@@ -165,7 +169,7 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     if let Some(why) = verdict::operation_gate(task, attendance) {
         let deployment = observe::deployment(&task.metadata, &context.caches);
         let finding = Finding::HeldBack(why, deployment.as_deref());
-        let told = settled(context, &key, task, finding).await?;
+        let told = settled(context, key, task, finding).await?;
         return Ok(Outcome::after(told, again));
     }
 
@@ -176,7 +180,7 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
     if let Some(live) = known {
         scaled::leave_to_others(task.spec.replicas, &mut children.deployment, live);
     }
-    if let Attempt::NotYet(before) = context.retries.attempt(&key, &task.metadata)
+    if let Attempt::NotYet(before) = context.retries.attempt(key, &task.metadata)
         // Somebody else may have put it right.
         && !apply::is_applied(&children, &observed)?
     {
@@ -189,9 +193,9 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
             put_right: None,
         }) => {
             let finding = Finding::Applied(&deployment);
-            let told = settled(context, &key, task, finding).await?;
+            let told = settled(context, key, task, finding).await?;
             if task.spec.operation.is_none() {
-                rest::note(context, &key, versions, told.as_ref());
+                rest::note(context, key, versions, told.as_ref());
             }
             Ok(Outcome::after(told, again))
         }
@@ -200,7 +204,7 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
             put_right: Some(place),
         }) => {
             let setback = Setback::undone(&place);
-            let finding = if context.retries.set_back(&key, &task.metadata, &setback) {
+            let finding = if context.retries.set_back(key, &task.metadata, &setback) {
                 Finding::SetBack(&setback, Some(&deployment))
             } else {
                 Finding::Applied(&deployment)
@@ -214,7 +218,7 @@ pub async fn reconcile(watched: &Watched, context: &Context) -> Result<Outcome, 
                 let told = tell::finding(context, task, Finding::SetBack(&setback, known)).await?;
                 return Ok(Outcome::of(told));
             }
-            set_back(context, &key, task, &setback, known).await;
+            set_back(context, key, task, &setback, known).await;
             Err(error.into())
         }
     }

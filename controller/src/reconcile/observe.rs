@@ -100,8 +100,7 @@ where
 {
     let mut key = ObjectRef::new(name);
     key.namespace = task.namespace.clone();
-    let found = cache.get(&key).map(|stored| stored.object());
-    let found = found.transpose().map_err(|source| Error {
+    let found = cache.get(&key).transpose().map_err(|source| Error {
         kind: K::kind(&()).into_owned(),
         name: name.to_owned(),
         source,

@@ -9,15 +9,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
+use kube::{Resource, runtime::reflector::ObjectRef};
 use task_api_v1::{TaskPhase, names::CONFIG_MAP_SUFFIX};
 
 use super::{Context, observe::Caches, tell::Told};
-use crate::{cache::Cache, watched::Watched};
+use crate::{cache::Cache, compact::Compact, watched::Watched};
 
-/// The resource versions of a Task and its children.
+/// The resource versions of a Task and its children; 0 for what there is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Versions([Option<String>; 4]);
+pub struct Versions([u64; 4]);
 
 /// At which versions Tasks came to rest.
 #[derive(Debug, Default)]
@@ -34,42 +34,42 @@ pub(super) fn note(
 ) {
     if let Some(told) = told
         && told.phase == TaskPhase::Succeeded
-        && let Some(version) = &told.version
+        && let Some(version) = told.version
         // What others may undo is looked at again.
         && context.retries.failures(key) == 0
     {
-        let versions = versions.with_task(version.clone());
+        let versions = versions.with_task(version);
         context.rests.came_at(key, versions);
     }
 }
 
 impl Versions {
-    /// Those that the caches have, where this is the Task.
-    pub fn of(task: &Watched, caches: &Caches) -> Self {
-        let name = task.name_any();
-        let config_map = format!("{name}{CONFIG_MAP_SUFFIX}");
+    /// Those that the caches have.
+    pub fn of(task: &ObjectRef<Watched>, caches: &Caches) -> Self {
+        let config_map = format!("{}{CONFIG_MAP_SUFFIX}", task.name);
         Self([
-            task.resource_version(),
+            caches.tasks.version(task).unwrap_or_default(),
             version(&caches.config_maps, task, &config_map),
-            version(&caches.services, task, &name),
-            version(&caches.deployments, task, &name),
+            version(&caches.services, task, &task.name),
+            version(&caches.deployments, task, &task.name),
         ])
     }
 
     /// The same children, and the Task at this version.
-    pub fn with_task(mut self, version: String) -> Self {
-        self.0[0] = Some(version);
+    pub fn with_task(mut self, version: u64) -> Self {
+        self.0[0] = version;
         self
     }
 }
 
-fn version<K>(cache: &Cache<K>, task: &Watched, name: &str) -> Option<String>
+fn version<K>(cache: &Cache<K>, task: &ObjectRef<Watched>, name: &str) -> u64
 where
-    K: Resource<DynamicType = ()> + Clone + 'static,
+    K: Resource<DynamicType = ()>,
+    for<'k> Compact: From<&'k K>,
 {
     let mut key = ObjectRef::new(name);
-    key.namespace = task.namespace();
-    cache.get(&key)?.resource_version()
+    key.namespace = task.namespace.clone();
+    cache.version(&key).unwrap_or_default()
 }
 
 impl Rests {
@@ -113,19 +113,19 @@ mod tests {
         let mut deployment = stored(build::children(&task).unwrap().deployment);
         let versions = |deployment: &_| {
             let caches = Caches {
-                tasks: Cache::of([]),
+                tasks: Cache::of([Watched(Ok(task.clone()))]),
                 config_maps: Cache::of([]),
                 services: Cache::of([]),
                 deployments: Cache::of([Stored::of(deployment)]),
             };
-            Versions::of(&Watched(Ok(task.clone())), &caches)
+            Versions::of(&key(), &caches)
         };
         let rests = Rests::default();
         let before = versions(&deployment);
         assert!(!rests.is_at(&key(), &before));
         rests.came_at(&key(), before.clone());
         assert!(rests.is_at(&key(), &before));
-        assert!(!rests.is_at(&key(), &before.clone().with_task("2".to_owned())));
+        assert!(!rests.is_at(&key(), &before.clone().with_task(2)));
         deployment.metadata.resource_version = Some("11".to_owned());
         assert!(!rests.is_at(&key(), &versions(&deployment)));
         rests.forget(&key());

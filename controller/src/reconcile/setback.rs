@@ -1,5 +1,6 @@
 //! Why the children of a Task are not as they should be, in the words of a condition.
 
+use kube::core::Status;
 use task_api_v1::names::reason as api_reason;
 
 use super::{apply, finalizer, request};
@@ -80,7 +81,7 @@ impl Setback {
 /// What a request that came to nothing says of the future, and its reason.
 fn of_request(error: &request::Error) -> (SetbackKind, &str) {
     match error {
-        request::Error::Refused(status) if is_refusal(status.code) => {
+        request::Error::Refused(status) if is_refusal(status.code) || is_exhausted(status) => {
             (SetbackKind::Lasting, refusal_reason(&status.reason))
         }
         request::Error::Refused(_) | request::Error::Failed(_) | request::Error::Timeout => {
@@ -95,6 +96,12 @@ fn is_refusal(code: u16) -> bool {
     (400..500).contains(&code) && !matches!(code, 401 | 408 | 409 | 429)
 }
 
+/// Whether a range is exhausted from which the API server was to take an address or a port. It calls that an internal error of its own, which nothing
+/// but the text tells from trouble that passes; but it stays until somebody makes room.
+fn is_exhausted(status: &Status) -> bool {
+    status.code == 500 && status.message.contains("failed to allocate")
+}
+
 /// The API server's own reason where it can be the reason of a condition. Webhooks may give any text.
 fn refusal_reason(given: &str) -> &str {
     let valid = given.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -105,8 +112,6 @@ fn refusal_reason(given: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
-
     use super::*;
 
     fn refused(code: u16, reason: &str) -> Setback {
@@ -146,6 +151,21 @@ mod tests {
         for code in [401, 408, 409, 429, 500, 503, 504] {
             assert_eq!(refused(code, "X").kind, SetbackKind::Passing, "{code}");
         }
+    }
+
+    #[test]
+    fn an_exhausted_range_lasts_though_the_server_takes_it_for_its_own_error() {
+        let message = r#"Internal error occurred: failed to allocate a serviceIP for Service "web": range is full"#;
+        let setback = Setback::of(&apply::Error::Request {
+            child: "Service web".to_owned(),
+            source: request::Error::Refused(Box::new(
+                Status::failure(message, "InternalError").with_code(500),
+            )),
+        });
+        assert_eq!(
+            (setback.kind, &*setback.reason),
+            (SetbackKind::Lasting, "InternalError")
+        );
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Says in the status of a Task how it is, if it does not say so yet, and tells people of a turn.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, Resource,
     api::{Patch, PatchParams},
 };
 use serde_json::json;
@@ -19,7 +19,7 @@ use super::{
     transition,
     verdict::{self, Finding, Verdict},
 };
-use crate::{triggers, watched::Watched};
+use crate::{cache::version, triggers, watched::Watched};
 
 /// Why the status of a Task does not say how it is.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub struct Told {
     /// When to look at it again if nothing is heard of it.
     pub look_again: Duration,
     /// The version of the Task at which the status says this, and nothing else of it has changed that a pass depends on.
-    pub version: Option<String>,
+    pub version: Option<u64>,
 }
 
 /// Says in the status what was found out about `task`.
@@ -56,7 +56,7 @@ pub async fn finding(
     let (look_again, version) = match update {
         Update::Nothing => (
             look_again_after(verdict.phase, status::failed_for(current, &now)),
-            task.resource_version(),
+            version(&task.metadata),
         ),
         Update::Later(wait) => (wait, None),
         Update::Now(next) => {
@@ -66,7 +66,7 @@ pub async fn finding(
             };
             let depends_on = triggers::what_a_pass_depends_on;
             let is_same = depends_on(&written) == depends_on(&Watched(Ok(task.clone())));
-            (look_again, written.resource_version().filter(|_| is_same))
+            (look_again, version(written.meta()).filter(|_| is_same))
         }
     };
     Ok(Some(Told {
@@ -104,7 +104,7 @@ async fn write(
     task: &ObjectMeta,
     before: Option<&TaskStatus>,
     next: OwnStatus,
-) -> Result<Option<Arc<Watched>>, Error> {
+) -> Result<Option<Watched>, Error> {
     let Some(written) = patch(&context.client, task, &next).await.map_err(Error)? else {
         return Ok(None);
     };

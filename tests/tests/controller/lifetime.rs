@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{V1, create, kubectl, succeeded, task, uid};
+use crate::{V1, create, kubectl, succeeded, task, uid, world};
 
 const OURS: &str = "task.example.io/finalizer";
 const THEIRS: &str = "example.com/theirs";
@@ -99,4 +99,28 @@ async fn a_task_created_again_is_not_confused_with_the_one_before() {
     kubectl
         .until_events(&last, &["FinalizerAdded", "ReconcileSucceeded"])
         .await;
+}
+
+#[tokio::test]
+async fn a_namespace_goes_with_its_tasks_and_their_children() {
+    let kubectl = kubectl("goes-whole").await;
+    let names = ["one", "two", "three"];
+    for name in names {
+        create(kubectl, &task(name, json!({}))).await;
+    }
+    for name in names {
+        kubectl.until(V1, name, succeeded).await;
+    }
+    kubectl
+        .ok(&["delete", "namespace", "goes-whole", "--timeout=90s"])
+        .await;
+    // What is taken away may be missed, and asked for in vain, before its Task is told to go.
+    let requests = world().await.log.of_controller().unwrap();
+    let of_it = requests
+        .iter()
+        .filter(|request| request.namespace == "goes-whole");
+    let count = of_it.count();
+    assert!(count <= names.len() * 25, "{count}");
+    let numbers = world().await.operator.metrics().await.unwrap();
+    assert!(!numbers.contains("goes-whole"), "{numbers}");
 }

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod cost;
+mod exhausted;
 mod foreign;
 mod injected;
 mod lifetime;

@@ -18,6 +18,23 @@ const WINDOW: Duration = Duration::from_secs(20);
 /// How long the one that is not refused may take, which without the others it does in a second or two.
 const HEALTHY: Duration = Duration::from_secs(20);
 
+/// Denies each Service of the namespace `denied`.
+const POLICY: &str = r#"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: denied}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [services]}]
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: denied}}
+  validations: [{expression: "false", message: "no Services here", reason: Forbidden}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: denied}
+spec: {policyName: denied, validationActions: [Deny]}
+"#;
+
 /// The requests for Deployments of the namespace `refused` so far.
 async fn tries() -> usize {
     let requests = world().await.log.of_controller().unwrap();
@@ -73,4 +90,29 @@ async fn refused_children_are_told_once_and_asked_for_later_each_time() {
     refused.until(V1, &last, succeeded).await;
     let told = ["FinalizerAdded", "ReconcileFailed", "ReconcileSucceeded"];
     refused.until_events(uid(&stalled), &told).await;
+}
+
+#[tokio::test]
+async fn a_child_that_a_policy_denies_is_told_with_its_reason() {
+    let kubectl = kubectl("denied").await;
+    kubectl.ok_with(&["create", "-f", "-"], POLICY).await;
+    let probe = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "probe"}, "spec": {"ports": [{"port": 1}]}});
+    let ask = ["create", "--dry-run=server", "-f", "-"];
+    while kubectl.run_with(&ask, &probe.to_string()).await.success {
+        sleep(Duration::from_millis(200)).await;
+    }
+    create(kubectl, &task("web", json!({}))).await;
+    let stalled = kubectl
+        .until(V1, "web", |task| phase(task) == "Failed")
+        .await;
+    let (type_, reason, message) = standing(&stalled);
+    assert_eq!((type_, reason), ("Stalled", "Forbidden"));
+    assert!(message.contains("no Services here"), "{message}");
+    // Nothing that comes after it is there without it.
+    let deployment = kubectl.get("deployment", "web").await;
+    assert!(deployment.is_null(), "{deployment}");
+    kubectl
+        .ok(&["delete", "validatingadmissionpolicybinding", "denied"])
+        .await;
+    kubectl.until(V1, "web", succeeded).await;
 }

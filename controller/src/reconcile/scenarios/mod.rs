@@ -250,6 +250,7 @@ fn controller(scenario: Scenario, task: &Task) -> World {
         events,
         operations,
         rests: Rests::default(),
+        metrics: Arc::new(Metrics::new(false)),
     };
     World {
         context,
@@ -268,7 +269,11 @@ where
 
 impl World {
     async fn pass(&self, task: &Task) -> Result<Outcome, Error> {
-        reconcile(&Watched(Ok(task.clone())), &self.context).await
+        reconcile(
+            &ObjectRef::from_obj(task).into_kind_unchecked(()),
+            &self.context,
+        )
+        .await
     }
 
     /// The requests since this was last asked.

@@ -17,7 +17,9 @@ async fn a_task_that_cannot_be_decoded_is_told_so_once_and_its_children_are_left
     let (task, watched) = undecodable();
     let mut world = controller(Scenario::Healthy, &task);
     world.context.caches.tasks = Cache::of([watched.clone()]);
-    let outcome = reconcile(&watched, &world.context).await.unwrap();
+    let outcome = reconcile(&ObjectRef::from_obj(&watched), &world.context)
+        .await
+        .unwrap();
     assert_eq!(outcome.action, Action::await_change());
     assert_eq!(world.requests(), ["PATCH tasks if same"]);
     let written = world
@@ -25,7 +27,7 @@ async fn a_task_that_cannot_be_decoded_is_told_so_once_and_its_children_are_left
         .caches
         .tasks
         .get(&ObjectRef::from_obj(&watched));
-    let Watched(Err(written)) = &*written.unwrap() else {
+    let Watched(Err(written)) = written.unwrap() else {
         panic!("decoded");
     };
     let status = written.status.clone().unwrap();
@@ -39,6 +41,8 @@ async fn a_task_that_cannot_be_decoded_is_told_so_once_and_its_children_are_left
         "{}",
         stalled.message
     );
-    reconcile(&watched, &world.context).await.unwrap();
+    reconcile(&ObjectRef::from_obj(&watched), &world.context)
+        .await
+        .unwrap();
     assert_eq!(world.requests(), [""; 0]);
 }
