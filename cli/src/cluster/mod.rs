@@ -21,6 +21,9 @@ pub enum Error {
     /// The kubeconfig cannot be read, or has no such context, cluster or user.
     #[error("cannot use the kubeconfig")]
     Kubeconfig(#[source] Box<KubeconfigError>),
+    /// It has no such user.
+    #[error("the kubeconfig has no user {0}")]
+    User(String),
     /// The connection's settings are of no use.
     #[error("cannot connect to the cluster")]
     Client(#[source] Box<kube::Error>),
@@ -89,9 +92,24 @@ impl Args {
         self.namespace.is_some()
     }
 
-    /// Whether no part of a kubeconfig is named.
+    /// Whether neither a kubeconfig nor a part of one is named.
     fn names_nothing(&self) -> bool {
-        self.context.is_none() && self.cluster.is_none() && self.user.is_none()
+        self.kubeconfig.is_none()
+            && self.context.is_none()
+            && self.cluster.is_none()
+            && self.user.is_none()
+    }
+
+    /// Without it the client would be nobody, which is told as a lack of permissions.
+    fn must_have_user(&self, kubeconfig: &Kubeconfig) -> Result<(), Error> {
+        let Some(name) = &self.user else {
+            return Ok(());
+        };
+        let mut users = kubeconfig.auth_infos.iter();
+        match users.any(|user| user.name == *name) {
+            true => Ok(()),
+            false => Err(Error::User(name.clone())),
+        }
     }
 
     /// How long to wait for an answer; `None`: as long as it takes.
@@ -111,18 +129,20 @@ impl Args {
             cluster: self.cluster.clone(),
             user: self.user.clone(),
         };
-        let mut config = match &self.kubeconfig {
-            Some(path) => {
-                let kubeconfig = Kubeconfig::read_from(path).map_err(kubeconfig_error)?;
+        let kubeconfig = match &self.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        let mut config = match kubeconfig {
+            Ok(kubeconfig) => {
+                self.must_have_user(&kubeconfig)?;
                 Config::from_custom_kubeconfig(kubeconfig, &options).await
             }
-            None => match Config::from_kubeconfig(&options).await {
-                // As kubectl: in a pod it is the pod's service account.
-                Err(error) if self.names_nothing() && is_absent(&error) => {
-                    Config::incluster().map_err(|_| error)
-                }
-                config => config,
-            },
+            // As kubectl: in a pod it is the pod's service account.
+            Err(error) if self.names_nothing() && is_absent(&error) => {
+                Config::incluster().map_err(|_| error)
+            }
+            Err(error) => Err(error),
         }
         .map_err(kubeconfig_error)?;
         if let Some(user) = &self.impersonate {
@@ -132,6 +152,9 @@ impl Args {
             config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
         }
         config.read_timeout = self.answer_within();
+        if let Some(time) = config.read_timeout {
+            config.connect_timeout = config.connect_timeout.map(|most| most.min(time));
+        }
         let namespace = self
             .namespace
             .clone()
@@ -188,6 +211,24 @@ mod tests {
             (KubeconfigError::CurrentContextNotSet, false),
         ] {
             assert_eq!(is_absent(&error), absent, "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_user_that_the_kubeconfig_does_not_have_is_not_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, cluster: {server: http://127.0.0.1:1}}]\nusers: [{name: a, user: {token: t}}]\n";
+        std::fs::write(&file, text).unwrap();
+        for (user, known) in [(None, true), (Some("a"), true), (Some("b"), false)] {
+            let args = Args {
+                kubeconfig: Some(file.clone()),
+                user: user.map(str::to_owned),
+                ..Args::default()
+            };
+            let connected = args.connect().await;
+            assert_eq!(matches!(connected, Err(Error::User(_))), !known, "{user:?}");
+            assert_eq!(connected.is_ok(), known, "{user:?}");
         }
     }
 

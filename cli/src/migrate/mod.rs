@@ -137,23 +137,10 @@ pub async fn run(cluster: &cluster::Args, args: &Args) -> Result<Outcome, Error>
         return Err(Error::Namespace);
     }
     let client = cluster.connect().await?.client;
-    let definitions = Definitions::new(client.clone());
-    let definition = definitions.read().await.map_err(definition_error)?;
-    let definition = definition.ok_or(Error::NoStorage)?;
-    let version = TASK
-        .version(&format!("{}/{}", TASK.group(), definition.storage))
-        .map_err(Error::Version)?;
-    let migration = Migration {
-        tasks: Tasks::new(client.clone(), version, None),
-        client,
-        definitions,
-        definition,
-        version,
-        args,
-    };
     let mut report = Report::of("migrate");
     let mut untold = None;
     let work = async {
+        let migration = Migration::of(client, args).await?;
         match args.yes {
             true => migration.carry_out(&mut untold, &mut report).await,
             false => migration.plan(&mut report).await,
@@ -206,7 +193,33 @@ struct Migration<'a> {
 /// How often a definition is read again that somebody else writes at the same time.
 const TRIES: usize = 5;
 
-impl Migration<'_> {
+impl<'a> Migration<'a> {
+    async fn of(client: Client, args: &'a Args) -> Result<Self, Error> {
+        let definitions = Definitions::new(client.clone());
+        let patience = Patience(args.patience);
+        let definition = patience.insist(async || definitions.read().await).await;
+        let definition = definition.map_err(definition_error)?;
+        let definition = definition.ok_or(Error::NoStorage)?;
+        let version = TASK
+            .version(&format!("{}/{}", TASK.group(), definition.storage))
+            .map_err(Error::Version)?;
+        Ok(Self {
+            tasks: Tasks::new(client.clone(), version, None),
+            client,
+            definitions,
+            definition,
+            version,
+            args,
+        })
+    }
+
+    /// The definition as it is now.
+    async fn read_definition(&self) -> Result<Option<Definition>, Error> {
+        let patience = Patience(self.args.patience);
+        let read = patience.insist(async || self.definitions.read().await);
+        read.await.map_err(definition_error)
+    }
+
     /// Does it. `untold` is what came of the Tasks where it ends, or is dropped, before that was told.
     async fn carry_out(
         &self,
@@ -334,7 +347,7 @@ impl Migration<'_> {
         };
         // The API server writes the definition's status at the same time.
         for _ in 0..TRIES {
-            let now = self.definitions.read().await.map_err(definition_error)?;
+            let now = self.read_definition().await?;
             let Some(now) = now.filter(|now| self.definition.is_still(now)) else {
                 break;
             };
@@ -344,7 +357,7 @@ impl Migration<'_> {
                 Ok(()) => return Ok(Ok(since)),
             }
         }
-        let now = self.definitions.read().await.map_err(definition_error)?;
+        let now = self.read_definition().await?;
         Ok(Err(own::changed(now)))
     }
 
@@ -375,9 +388,9 @@ impl Migration<'_> {
     async fn finish(&self) -> Result<Result<(), End>, Error> {
         let old = self.definition.has_old_storage();
         for _ in 0..TRIES {
-            let now = self.definitions.read().await.map_err(definition_error)?;
+            let now = self.read_definition().await?;
             let Some(now) = now.filter(|now| self.definition.is_still(now)) else {
-                let now = self.definitions.read().await.map_err(definition_error)?;
+                let now = self.read_definition().await?;
                 return Ok(Err(own::changed(now)));
             };
             let written = if old && now.has_old_storage() {
@@ -393,7 +406,7 @@ impl Migration<'_> {
                 Ok(()) => {}
             }
         }
-        let now = self.definitions.read().await.map_err(definition_error)?;
+        let now = self.read_definition().await?;
         Ok(match now {
             Some(now) if self.definition.is_still(&now) && !now.has_old_storage() => Ok(()),
             now => Err(own::changed(now)),

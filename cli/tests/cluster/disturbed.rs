@@ -1,5 +1,7 @@
 //! While something goes wrong.
 
+use std::fs;
+use std::net::TcpListener;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -227,6 +229,38 @@ fn a_webhook_that_hangs_is_waited_for_no_longer_than_is_said() {
         assert_eq!(world.stored_versions().await.len(), 2);
         assert_eq!(world.migrate(&["--yes", "--qps=0"]).await.code, Some(0));
         assert_eq!(world.stored_at("v1").await, 40);
+    });
+}
+
+#[test]
+fn an_api_server_that_says_nothing_is_waited_for_no_longer_than_is_said() {
+    let world = World::take();
+    RUNTIME.block_on(async {
+        // It is connected to, by the system, and never answers.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}", silent.local_addr().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("kubeconfig");
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "a",
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "clusters": [{"name": "a", "cluster": {"server": server}}],
+            "users": [{"name": "a", "user": {}}],
+        });
+        fs::write(&file, kubeconfig.to_string()).unwrap();
+        let file = file.to_str().unwrap();
+        for (args, code) in [
+            (&["migrate", "--yes", "--timeout=1s"][..], 124),
+            (
+                &["check", "--wait", "--timeout=1s", "--request-timeout=0"],
+                124,
+            ),
+            (&["status", "--request-timeout=1s"], 2),
+            (&["version", "--request-timeout=1s"], 2),
+        ] {
+            let ended = world.run(&[args, &["--kubeconfig", file]].concat()).await;
+            assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+        }
     });
 }
 
