@@ -85,6 +85,14 @@ impl AuditLog {
         Ok(asked.map(Request::of).collect())
     }
 
+    /// The events so far in which a text occurs, as the API server wrote them.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn events_with(&self, text: &str) -> io::Result<Vec<Value>> {
+        self.events_that(|line| line.contains(text))
+    }
+
     /// All events so far, as the API server wrote them.
     ///
     /// # Errors

@@ -5,9 +5,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use control_plane::{Component, ControlPlane, Options, process};
-use local_operator::{BuildError, Program, ProgramError, RegistrationError, Webhook, WebhookError};
+use local_operator::{
+    BuildError, IdentityError, Program, ProgramError, RegistrationError, Webhook, WebhookError,
+};
+use nix::sys::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -23,6 +27,9 @@ pub enum Error {
     /// No certificate can be made.
     #[error(transparent)]
     Webhook(#[from] WebhookError),
+    /// The controller has no ServiceAccount.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// A program does not start.
     #[error(transparent)]
     Program(#[from] ProgramError),
@@ -34,7 +41,7 @@ pub enum Error {
     Registration(#[from] RegistrationError),
 }
 
-/// The operator at work. All of its processes end with this one, however it ends.
+/// The operator at work, the controller as the ServiceAccount of the manifest. All of its processes end with this one, however it ends.
 pub struct Operator {
     control_plane: ControlPlane,
     conversion: Mutex<Program>,
@@ -71,7 +78,11 @@ impl Operator {
         Self::start_all(folder, Vec::new(), controller_args).await
     }
 
-    async fn start_all(
+    /// The same with further arguments of both.
+    ///
+    /// # Errors
+    /// When a part does not build or start.
+    pub async fn start_all(
         folder: &Path,
         api_server_args: Vec<String>,
         controller_args: &[OsString],
@@ -93,12 +104,8 @@ impl Operator {
         webhook.install(control_plane.client()?).await?;
         // The garbage collector looks for new kinds every half minute, and at once when it starts.
         control_plane.restart(Component::ControllerManager).await?;
-        let controller = Program::controller(
-            &executables,
-            control_plane.kubeconfig(),
-            folder,
-            controller_args,
-        )?;
+        let kubeconfig = local_operator::controller_kubeconfig(&control_plane, folder).await?;
+        let controller = Program::controller(&executables, &kubeconfig, folder, controller_args)?;
         Ok(Self {
             control_plane,
             conversion: Mutex::new(conversion),
@@ -137,6 +144,32 @@ impl Operator {
             .webhook
             .install_admission(self.control_plane.client()?)
             .await?)
+    }
+
+    /// Ends the controller as a kubelet does, and starts it again.
+    ///
+    /// # Errors
+    /// When it does not end within half a minute, or does not start.
+    pub async fn roll_controller(&mut self) -> Result<(), Error> {
+        let controller = self
+            .controller
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let process = controller.process_mut();
+        process.terminate(Duration::from_secs(30)).await?;
+        Ok(process.restart()?)
+    }
+
+    /// Sends the controller a signal.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn signal_controller(&self, signal: Signal) -> Result<(), Error> {
+        let mut controller = self
+            .controller
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Ok(controller.process_mut().signal(signal)?)
     }
 
     /// Kills the controller with SIGKILL.

@@ -4,7 +4,7 @@
 //! ```no_run
 //! # async fn example(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
 //! use control_plane::{ControlPlane, Options};
-//! use local_operator::{Program, Webhook, build, executables, issue_certificates};
+//! use local_operator::{Program, Webhook, build, controller_kubeconfig, executables, issue_certificates};
 //!
 //! let control_plane = ControlPlane::start(Options::default()).await?;
 //! let executables = executables()?;
@@ -13,17 +13,20 @@
 //! let conversion = Program::conversion(&executables, folder, folder)?;
 //! let webhook = Webhook::of(conversion.listens(), folder)?;
 //! webhook.install(control_plane.client()?).await?;
-//! let controller = Program::controller(&executables, control_plane.kubeconfig(), folder, &[])?;
+//! let kubeconfig = controller_kubeconfig(&control_plane, folder).await?;
+//! let controller = Program::controller(&executables, &kubeconfig, folder, &[])?;
 //! # Ok(())
 //! # }
 //! ```
 
 mod cargo;
+mod identity;
 mod program;
 mod registration;
 mod webhook;
 
 pub use cargo::{Error as BuildError, build, build_plugin, executables, workspace};
+pub use identity::{Error as IdentityError, controller_kubeconfig, manifest};
 pub use program::{CONTROLLER, CONVERSION, Error as ProgramError, Program};
 pub use registration::Error as RegistrationError;
 pub use webhook::{Error as WebhookError, Webhook, issue_certificates};

@@ -3,7 +3,10 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use control_plane::{ControlPlane, Options, Tool, crd};
-use local_operator::{Program, ProgramError, Webhook, WebhookError, issue_certificates};
+use local_operator::{
+    IdentityError, Program, ProgramError, Webhook, WebhookError, controller_kubeconfig,
+    issue_certificates,
+};
 use nix::unistd::setsid;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -28,6 +31,8 @@ pub(crate) enum Error {
     ControlPlane(#[from] control_plane::Error),
     #[error(transparent)]
     Webhook(#[from] WebhookError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     #[error(transparent)]
     Program(#[from] ProgramError),
     #[error(transparent)]
@@ -73,9 +78,9 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
     let mut conversion = Supervised::new(conversion)?;
     crd::install(control_plane.client()?, &webhook.definition()).await?;
     let provider = LocalProvider::start(dir).await?;
-    let kubeconfig = control_plane.kubeconfig();
     let further = provider.controller_args(dir);
-    let controller = Program::controller(executables, kubeconfig, logs, &further)?;
+    let kubeconfig = controller_kubeconfig(&control_plane, certificates).await?;
+    let controller = Program::controller(executables, &kubeconfig, logs, &further)?;
     let mut controller = Supervised::new(controller)?;
     let mut told = None;
     loop {
