@@ -8,7 +8,7 @@
 //! `k8s-openapi` have room for every field that an object might have. A Deployment of one container takes 10 kB in them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt::Debug,
     marker::PhantomData,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -201,8 +201,10 @@ impl Kept {
 struct Known {
     /// What the watch has told.
     told: HashMap<Key, Kept>,
-    /// The list that is under way. It is taken in as a whole, when it is complete.
-    listing: HashMap<Key, Kept>,
+    /// What is in the list that is under way.
+    listed: HashSet<Key>,
+    /// The newest version in it.
+    listing: Option<u64>,
     /// The controller's own writes that the watch has not told of yet.
     own: HashMap<Key, OwnWrite>,
     /// The newest version that the watch has told of: it has told of all before it too.
@@ -256,19 +258,24 @@ impl Known {
                 self.has_told(version(object.meta()));
             }
             Event::Init => {
-                self.listing.clear();
+                self.listed.clear();
+                self.listing = None;
                 for write in self.own.values_mut() {
                     write.listed = true;
                 }
             }
+            // It is known at once, since it makes a pass at once. That the list has told of all else is known when it is complete.
             Event::InitApply(object) => {
-                self.listing
-                    .insert(Key::of_object(object.meta()), Kept::new(object));
+                let key = Key::of_object(object.meta());
+                self.told.insert(key.clone(), Kept::new(object));
+                self.listed.insert(key);
+                self.listing = self.listing.max(version(object.meta()));
             }
             Event::InitDone => {
-                self.told = std::mem::take(&mut self.listing);
+                let listed = std::mem::take(&mut self.listed);
+                self.told.retain(|key, _| listed.contains(key));
                 self.own.retain(|_, write| !write.listed);
-                self.has_told(self.told.values().filter_map(|kept| kept.version).max());
+                self.has_told(self.listing);
             }
         }
     }
@@ -405,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_the_last_word_on_what_there_is_once_it_is_complete() {
+    fn what_a_list_has_is_known_at_once_and_what_it_has_not_is_gone_once_it_is_complete() {
         let watched = nothing_heard();
         watched.hears(Event::Apply(config_map("gone", 5)));
         watched.hears(Event::Init);
@@ -414,7 +421,7 @@ mod tests {
         watched.hears(Event::InitApply(config_map("new", 7)));
         assert_eq!(
             ["gone", "begun anew", "new"].map(|name| watched.version_of(name)),
-            [Some(5), None, None]
+            [Some(5), Some(6), Some(7)]
         );
         watched.hears(Event::InitDone);
         assert_eq!(

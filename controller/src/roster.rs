@@ -44,12 +44,18 @@ impl Roster {
 
     /// Takes in what the watch has told, and tells which Tasks are gone: also those that went while the watch was interrupted, of which
     /// only the next list tells, by not having them.
+    ///
+    /// What a list has is known at once, and not only when the list is complete: the pass that it makes would not find its Task, and nothing
+    /// would make another.
     pub fn heard(&mut self, event: &Event<Watched>) -> Vec<ObjectRef<Watched>> {
         let mut gone = match event {
             Event::Delete(task) => vec![Named::from(task).task()],
             Event::InitDone => tasks(&self.store),
             Event::Apply(_) | Event::Init | Event::InitApply(_) => Vec::new(),
         };
+        if let Event::InitApply(task) = event {
+            self.writer.apply_watcher_event(&Event::Apply(task.into()));
+        }
         self.writer.apply_watcher_event(&named(event));
         gone.retain(|task| self.store.get(&by_name(task.clone())).is_none());
         gone
@@ -155,9 +161,14 @@ mod tests {
         ] {
             assert!(roster.heard(&event).is_empty());
         }
+        assert_eq!(known(&roster), ["missed", "new", "stays"]);
         assert_eq!(names(roster.heard(&Event::InitDone)), ["missed"]);
-        let mut left = names(tasks(&roster.store()));
-        left.sort_unstable();
-        assert_eq!(left, ["new", "stays"]);
+        assert_eq!(known(&roster), ["new", "stays"]);
+    }
+
+    fn known(roster: &Roster) -> Vec<String> {
+        let mut known = names(tasks(&roster.store()));
+        known.sort_unstable();
+        known
     }
 }

@@ -30,6 +30,9 @@ pub struct Tasks {
     is_over: AtomicBool,
 }
 
+/// The Tasks that are created later. They are told from the others by their first letter.
+const MORE: [&str; 3] = ["more-0", "more-1", "more-2"];
+
 const TASK: &str = "/apis/task.example.io/v1/namespaces/default/tasks";
 const CHILDREN: [(&str, &str); 3] = [
     ("/apis/apps/v1/namespaces/default/deployments", ""),
@@ -38,7 +41,7 @@ const CHILDREN: [(&str, &str); 3] = [
 ];
 
 impl Tasks {
-    /// Creates them. They ask for no pods, which are not what this is about.
+    /// Creates them.
     pub async fn create(client: Client) -> Arc<Self> {
         let tasks = Self {
             client,
@@ -48,14 +51,35 @@ impl Tasks {
             is_over: AtomicBool::new(false),
         };
         for number in 0..TASKS {
-            let task = json!({
-                "apiVersion": "task.example.io/v1", "kind": "Task", "metadata": {"name": format!("t{number}")},
-                "spec": {"image": "a:1", "replicas": 0, "port": 80},
-            });
+            let task = task(&format!("t{number}"));
             tasks.send(Method::POST, TASK, &task).await.unwrap();
             tasks.ports.lock().unwrap().insert(number, 80);
         }
         Arc::new(tasks)
+    }
+
+    /// Creates a few more, which nobody edits.
+    pub async fn create_more(&self) {
+        for name in MORE {
+            self.send(Method::POST, TASK, &task(name)).await.unwrap();
+        }
+    }
+
+    /// Waits until those have been seen to.
+    pub async fn until_more_have_succeeded(&self) {
+        let deadline = Instant::now() + DEADLINE;
+        for name in MORE {
+            let is_done = |task: &Value| task["status"]["phase"] == "Succeeded";
+            let path = format!("{TASK}/{name}");
+            while !self
+                .send(Method::GET, &path, &Value::Null)
+                .await
+                .is_ok_and(|task| is_done(&task))
+            {
+                assert!(Instant::now() < deadline, "nobody sees to {name}");
+                sleep(PAUSE).await;
+            }
+        }
     }
 
     /// Edits Tasks, and now and then deletes a child, until the motion is stopped.
@@ -201,6 +225,14 @@ impl Tasks {
             .request(request.map_err(kube::Error::HttpError)?)
             .await
     }
+}
+
+/// A Task. It asks for no pods, which are not what this is about.
+fn task(name: &str) -> Value {
+    json!({
+        "apiVersion": "task.example.io/v1", "kind": "Task", "metadata": {"name": name},
+        "spec": {"image": "a:1", "replicas": 0, "port": 80},
+    })
 }
 
 /// The Tasks in motion.
