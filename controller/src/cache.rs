@@ -159,12 +159,13 @@ pub fn version(object: &ObjectMeta) -> Option<u64> {
     object.resource_version.as_ref()?.parse().ok()
 }
 
-/// Which object of a kind it is: `<namespace>/<name>`.
+/// Which object of a kind it is, in a fifth of the room that an [`ObjectRef`] takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key(Box<str>);
+pub struct Key(Box<str>);
 
 impl Key {
-    fn of<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> Self {
+    /// The object that this refers to.
+    pub fn of<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> Self {
         Self::new(key.namespace.as_deref(), &key.name)
     }
 
@@ -175,6 +176,11 @@ impl Key {
 
     fn new(namespace: Option<&str>, name: &str) -> Self {
         Self(format!("{}/{name}", namespace.unwrap_or_default()).into())
+    }
+
+    /// The namespace and the name.
+    pub fn parts(&self) -> (&str, &str) {
+        self.0.split_once('/').unwrap_or(("", &self.0))
     }
 }
 

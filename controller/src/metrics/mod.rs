@@ -20,6 +20,7 @@ pub use requests::Requests;
 use crate::{certificates, operations, shards};
 
 mod passes;
+mod per_task;
 mod requests;
 
 /// The media type of the OpenMetrics text format.

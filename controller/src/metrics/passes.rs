@@ -15,13 +15,11 @@ use prometheus_client::{
 };
 use task_api_v1::TaskPhase;
 
+use super::per_task::PerTask;
 use crate::watched::Watched;
 
 /// The upper bounds of the buckets of `task_reconcile_duration_seconds`.
 const DURATION_BUCKETS: [f64; 6] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0];
-
-/// The phases that a pass may be counted under: those of a Task, and none where the pass failed.
-const PHASES: [&str; 5] = ["Pending", "Running", "Succeeded", "Failed", ""];
 
 /// What is counted of passes. A clone counts the same.
 #[derive(Clone)]
@@ -36,15 +34,8 @@ pub struct Passes {
 
 #[derive(Clone)]
 enum Total {
-    PerTask(Family<OfTask, Counter>),
+    PerTask(Arc<PerTask>),
     Overall(Family<OfAll, Counter>),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfTask {
-    namespace: String,
-    name: String,
-    phase: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,8 +50,8 @@ impl Passes {
         const HELP: &str =
             "Passes over a Task, by the phase they left it in, which is none where the pass failed";
         let total = if per_task {
-            let total = Family::default();
-            registry.register(NAME, HELP, total.clone());
+            let total = Arc::new(PerTask::new(NAME, HELP));
+            registry.register_collector(Box::new(Arc::clone(&total)));
             Total::PerTask(total)
         } else {
             let total = Family::default();
@@ -106,34 +97,24 @@ impl Passes {
     pub fn ended(&self, task: &ObjectRef<Watched>, phase: Option<TaskPhase>, took: Duration) {
         let phase = phase.map_or("", name);
         match &self.total {
-            Total::PerTask(total) => total.get_or_create(&OfTask::of(task, phase)).inc(),
-            Total::Overall(total) => total.get_or_create(&OfAll { phase }).inc(),
-        };
+            Total::PerTask(total) => total.count(task, phase),
+            Total::Overall(total) => {
+                total.get_or_create(&OfAll { phase }).inc();
+            }
+        }
         self.durations.observe(took.as_secs_f64());
     }
 
     /// Takes the numbers of a Task away, which is gone.
     pub fn forget(&self, task: &ObjectRef<Watched>) {
         if let Total::PerTask(total) = &self.total {
-            for phase in PHASES {
-                total.remove(&OfTask::of(task, phase));
-            }
+            total.forget(task);
         }
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashSet<u64>> {
         // Each change to it is complete at once, so there is nothing half-done to fear.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl OfTask {
-    fn of(task: &ObjectRef<Watched>, phase: &'static str) -> Self {
-        Self {
-            namespace: task.namespace.clone().unwrap_or_default(),
-            name: task.name.clone(),
-            phase,
-        }
     }
 }
 

@@ -13,7 +13,11 @@ use kube::{Resource, runtime::reflector::ObjectRef};
 use task_api_v1::{TaskPhase, names::CONFIG_MAP_SUFFIX};
 
 use super::{Context, observe::Caches, tell::Told};
-use crate::{cache::Cache, compact::Compact, watched::Watched};
+use crate::{
+    cache::{Cache, Key},
+    compact::Compact,
+    watched::Watched,
+};
 
 /// The resource versions of a Task and its children; 0 for what there is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +25,7 @@ pub struct Versions([u64; 4]);
 
 /// At which versions Tasks came to rest.
 #[derive(Debug, Default)]
-pub struct Rests(Mutex<HashMap<ObjectRef<Watched>, Versions>>);
+pub struct Rests(Mutex<HashMap<Key, Versions>>);
 
 /// Notes what a pass that found all as it should be has told, if that means that the Task has come to rest.
 ///
@@ -75,20 +79,20 @@ where
 impl Rests {
     /// Whether this Task came to rest at these versions.
     pub fn is_at(&self, key: &ObjectRef<Watched>, versions: &Versions) -> bool {
-        self.lock().get(key) == Some(versions)
+        self.lock().get(&Key::of(key)) == Some(versions)
     }
 
     /// Notes that a pass found all as it should be at these versions, and that the status says so.
     pub fn came_at(&self, key: &ObjectRef<Watched>, versions: Versions) {
-        self.lock().insert(key.clone(), versions);
+        self.lock().insert(Key::of(key), versions);
     }
 
     /// Forgets a Task that is gone.
     pub fn forget(&self, key: &ObjectRef<Watched>) {
-        self.lock().remove(key);
+        self.lock().remove(&Key::of(key));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectRef<Watched>, Versions>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Versions>> {
         // Each change to it is complete at once, so there is nothing half-done to fear.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
