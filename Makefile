@@ -105,10 +105,10 @@ BUILDER ?= $(if $(shell command -v buildah),buildah,docker)
 BUILD_IMAGE = $(if $(filter buildah,$(BUILDER)),buildah build --isolation chroot,$(BUILDER) build)
 
 .PHONY: docker-build
-docker-build: ## Build the image IMG, of both programs, with buildah (which needs no daemon) or else docker.
-	CC_$(subst -,_,$(MUSL))=musl-gcc $(CARGO) build --release --target $(MUSL) --package task-conversion --package task-controller
+docker-build: ## Build the image IMG, of the three programs, with buildah (which needs no daemon) or else docker.
+	CC_$(subst -,_,$(MUSL))=musl-gcc $(CARGO) build --release --target $(MUSL) --package task-conversion --package task-controller --package kubectl-task
 	mkdir -p $(IMAGE)
-	cp $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-conversion $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-controller $(IMAGE)
+	cp $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-conversion $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-controller $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/kubectl-task $(IMAGE)
 	cp $(AUTHORITIES) $(IMAGE)/ca-certificates.crt
 	$(BUILD_IMAGE) --tag $(IMG) --file deploy/Containerfile $(IMAGE)
 
@@ -134,6 +134,8 @@ undeploy: ## Delete all Tasks, their definition and the operator from the cluste
 	@if $(KUBECTL) get customresourcedefinition tasks.task.example.io >/dev/null 2>&1; then \
 		$(KUBECTL) delete tasks.v1.task.example.io --all --all-namespaces --timeout 10m; fi
 	$(KUBECTL) delete customresourcedefinition tasks.task.example.io --ignore-not-found --timeout 5m
+	# It may not have heard yet that the definition is gone.
+	$(KUBECTL) delete validatingadmissionpolicybinding task-operator-guard --ignore-not-found
 	$(KUBECTL) delete --filename deploy/install.yaml --ignore-not-found --timeout 5m
 
 .PHONY: help

@@ -5,6 +5,7 @@ mod helm;
 mod objects;
 mod schema;
 mod storage;
+mod uninstall;
 mod webhook;
 
 use std::io::{self, stdout};
@@ -21,7 +22,7 @@ use crate::cluster::{self, Cluster, Patience};
 use crate::report::{self, Report, Verdict};
 use crate::{Outcome, progress};
 
-/// Tell whether this cluster is ready for v1.
+/// Tell whether this cluster is ready for v1, or for what `--for` names.
 ///
 /// It converts every Task both ways, has the API server do it too, and looks at the webhook and its certificate authority, at what is
 /// stored, at who has set which field, at what kubectl apply and Helm remember, and at the schemas. It writes nothing.
@@ -59,6 +60,8 @@ enum Step {
     V1,
     /// Drop v1alpha1: nothing may need it any more.
     RemoveV1alpha1,
+    /// Remove the operator: no Task may be left behind.
+    Uninstall,
 }
 
 impl Step {
@@ -66,7 +69,7 @@ impl Step {
     fn needs_old(self) -> Verdict {
         match self {
             Self::V1 => Verdict::Note,
-            Self::RemoveV1alpha1 => Verdict::Warn,
+            Self::RemoveV1alpha1 | Self::Uninstall => Verdict::Warn,
         }
     }
 }
@@ -153,11 +156,19 @@ async fn look(
     let crd = match api.get(&format!("{PLURAL}.{GROUP}")).await {
         Ok(crd) => crd,
         Err(kube::Error::Api(status)) if status.is_not_found() => {
-            report.add(Verdict::Warn, "definition", "", "Task is not installed");
+            let verdict = match args.step {
+                Step::Uninstall => Verdict::Ok,
+                Step::V1 | Step::RemoveV1alpha1 => Verdict::Warn,
+            };
+            report.add(verdict, "definition", "", "Task is not installed");
             return Ok(());
         }
         Err(error) => return Err(Error::Definition(Box::new(error))),
     };
+    if args.step == Step::Uninstall {
+        uninstall::look(&cluster.client, report).await;
+        return Ok(());
+    }
     storage::look(&crd, args.step, report);
     schema::look(&crd, new, report);
     webhook::look(&cluster.client, &crd, args.expiring, report).await;

@@ -19,7 +19,7 @@ pub(super) fn look(crd: &CustomResourceDefinition, step: Step, report: &mut Repo
     let storage = list(&|_, storage| storage).join("");
 
     let verdict = match (served.contains(&VERSION), step) {
-        (true, Step::V1) => Verdict::Ok,
+        (true, Step::V1 | Step::Uninstall) => Verdict::Ok,
         (true, Step::RemoveV1alpha1) if served.len() == 1 => Verdict::Ok,
         (true, Step::RemoveV1alpha1) => Verdict::Note,
         (false, _) => Verdict::Warn,

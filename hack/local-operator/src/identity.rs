@@ -1,4 +1,4 @@
-//! As whom task-controller runs: the ServiceAccount that `deploy/install.yaml` makes, with the permissions that it gives, and no more.
+//! As whom programs of the operator run: the ServiceAccounts that the chart makes, with the permissions that it gives, and no more.
 
 use std::{
     fs, io,
@@ -36,7 +36,7 @@ const KINDS: [&str; 6] = [
 /// How long its token is good, in seconds: longer than any control plane of a developer lives.
 const LIFE: i64 = 365 * 24 * 3600;
 
-/// Why task-controller has no identity.
+/// Why a program has no identity.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no manifest to take it from.
@@ -109,8 +109,21 @@ pub async fn controller_kubeconfig(
     control_plane: &ControlPlane,
     folder: &Path,
 ) -> Result<PathBuf, Error> {
+    kubeconfig_of(CONTROLLER, manifest()?, control_plane, folder).await
+}
+
+/// The same for the ServiceAccount `account` that stands, with its permissions, among these objects.
+///
+/// # Errors
+/// See [`Error`].
+pub async fn kubeconfig_of(
+    account: &str,
+    objects: Vec<Value>,
+    control_plane: &ControlPlane,
+    folder: &Path,
+) -> Result<PathBuf, Error> {
     let client = control_plane.client()?;
-    for object in manifest()? {
+    for object in objects {
         let kind = object["kind"].as_str().unwrap_or_default();
         if KINDS.contains(&kind) {
             apply(&client, object).await?;
@@ -118,8 +131,8 @@ pub async fn controller_kubeconfig(
     }
     let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig())
         .map_err(|source| Error::Kubeconfig(Box::new(source)))?;
-    let kubeconfig = with_token(kubeconfig, token(client).await?);
-    let path = folder.join(format!("{CONTROLLER}.kubeconfig"));
+    let kubeconfig = with_token(kubeconfig, token(client, account).await?);
+    let path = folder.join(format!("{account}.kubeconfig"));
     // JSON is YAML.
     let text = serde_json::to_vec(&kubeconfig).map_err(Error::Object)?;
     fs::write(&path, text).map_err(io_error(&path))?;
@@ -143,7 +156,7 @@ async fn apply(client: &Client, object: Value) -> Result<(), Error> {
     Ok(())
 }
 
-async fn token(client: Client) -> Result<String, Error> {
+async fn token(client: Client, account: &str) -> Result<String, Error> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client, NAMESPACE);
     let request = TokenRequest {
         spec: Some(TokenRequestSpec {
@@ -153,7 +166,7 @@ async fn token(client: Client) -> Result<String, Error> {
         ..TokenRequest::default()
     };
     let answer = accounts
-        .create_token_request(CONTROLLER, &PostParams::default(), &request)
+        .create_token_request(account, &PostParams::default(), &request)
         .await
         .map_err(api_error("a token"))?;
     let status = answer.status.and_then(|status| status.token);

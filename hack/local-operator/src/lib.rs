@@ -26,7 +26,7 @@ mod registration;
 mod webhook;
 
 pub use cargo::{Error as BuildError, build, build_plugin, executables, workspace};
-pub use identity::{Error as IdentityError, controller_kubeconfig, manifest};
+pub use identity::{Error as IdentityError, controller_kubeconfig, kubeconfig_of, manifest};
 pub use program::{CONTROLLER, CONVERSION, Error as ProgramError, Program};
 pub use registration::Error as RegistrationError;
 pub use webhook::{Error as WebhookError, Webhook, issue_certificates};

@@ -101,7 +101,7 @@ fn template(file: &str, annotations: &str) -> String {
 /// When Helm is not to be had, or the chart is broken.
 pub(crate) fn manifest(root: &Path) -> Result<String, Error> {
     let output = Command::new(Binaries::find_or_build()?.path(Tool::Helm))
-        .args(["template", RELEASE, "--namespace", NAMESPACE])
+        .args(["template", RELEASE, "--namespace", NAMESPACE, "--no-hooks"])
         .arg(root.join(CHART))
         .output()
         .map_err(Error::Run)?;

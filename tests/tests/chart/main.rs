@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod guarded;
 mod helm;
 mod served;
 
@@ -13,7 +14,10 @@ use helm::{Release, containers, find, helm, rendered};
 const CERT_MANAGER: &str = "certificates.mode=cert-manager";
 
 /// Everything that can be switched on.
-const ALL: [&str; 7] = [
+const ALL: [&str; 10] = [
+    "callbacks.enabled=true",
+    "callbacks.secretName=tasks",
+    "migration.enabled=true",
     "networkPolicy.enabled=true",
     "serviceMonitor.enabled=true",
     "prometheusRule.enabled=true",
@@ -164,8 +168,8 @@ fn the_webhook_server_has_no_token_and_nothing_that_it_may_do() {
         .iter()
         .filter(|object| object["subjects"].is_array());
     for binding in bindings {
-        assert_eq!(
-            binding["subjects"][0]["name"], "task-controller",
+        assert_ne!(
+            binding["subjects"][0]["name"], "task-conversion",
             "{binding:#}"
         );
     }
@@ -179,6 +183,7 @@ fn the_controller_of_one_namespace_may_do_nothing_in_others() {
             "controller.watchNamespace=shop",
             CERT_MANAGER,
             "rbac.aggregate=false",
+            "guard.enabled=false",
         ],
     );
     let wide = objects.iter().filter(|object| {
@@ -199,6 +204,7 @@ fn values_that_nobody_reads_or_that_do_not_go_together_are_refused() {
         ("certificates.mode=none", "certificates"),
         ("conversion.bodyMiB=128", "conversion.inflightMiB / 3.25"),
         ("conversion.replicas=0", "replicas"),
+        ("callbacks.enabled=true", "callbacks.secretName"),
     ] {
         let error = helm(&["template", "task-operator"], &[value]).unwrap_err();
         assert!(error.contains(told), "{value}: {error}");
