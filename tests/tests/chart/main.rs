@@ -4,6 +4,7 @@
 
 mod guarded;
 mod helm;
+mod metrics;
 mod served;
 
 use clap::Parser;
