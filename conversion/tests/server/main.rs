@@ -8,6 +8,8 @@ mod certificate;
 mod drain;
 mod folder;
 mod load;
+mod log;
 mod malformed;
 mod patience;
 mod program;
+mod versions;

@@ -14,7 +14,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
@@ -60,6 +62,15 @@ impl Program {
         Self::start_by(shell, args).await
     }
 
+    /// With a value of `RUST_LOG`, which must let the line pass that tells the address.
+    pub async fn start_with_log(filter: &str, args: &[&str]) -> Self {
+        let mut command = Command::new("env");
+        command
+            .arg(format!("RUST_LOG={filter}"))
+            .arg(env!("CARGO_BIN_EXE_task-conversion"));
+        Self::start_by(command, args).await
+    }
+
     async fn start_by(mut command: Command, args: &[&str]) -> Self {
         let folder = Folder::new("localhost");
         let mut child = command
@@ -79,10 +90,10 @@ impl Program {
             async move {
                 let mut sender = Some(sender);
                 while let Ok(Some(line)) = lines.next_line().await {
-                    if let Some((_, address)) = line.split_once("serving address=")
+                    if let Some(address) = address_in(&line)
                         && let Some(sender) = sender.take()
                     {
-                        let _ = sender.send(address.parse().unwrap());
+                        let _ = sender.send(address);
                     }
                     let mut log = log.lock().unwrap();
                     log.push_str(&line);
@@ -143,6 +154,18 @@ impl Program {
     }
 }
 
+/// The address that a log line of either form tells.
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let json = || {
+        let line: Value = serde_json::from_str(line).ok()?;
+        line["fields"]["address"].as_str()?.parse().ok()
+    };
+    match line.split_once("serving address=") {
+        Some((_, address)) => address.parse().ok(),
+        None => json(),
+    }
+}
+
 impl Client {
     pub fn new(address: SocketAddr, certificate: &CertificateDer<'static>) -> Self {
         let mut roots = RootCertStore::empty();
@@ -154,6 +177,21 @@ impl Client {
             .with_root_certificates(roots)
             .with_no_client_auth();
         Self { address, config }
+    }
+
+    /// The same client, which speaks no other version of TLS.
+    pub fn of_version(&self, version: &'static SupportedProtocolVersion) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(All(provider)))
+            .with_no_client_auth();
+        Self {
+            address: self.address,
+            config,
+        }
     }
 
     pub async fn handshake(&self, protocol: &str) -> std::io::Result<TlsStream<TcpStream>> {
