@@ -45,6 +45,11 @@ test-kills: export KILLS ?= 500
 test-kills: ## What takes long: the controller is killed KILLS times while operations start and end; one operation for each Task.
 	$(CARGO) test --package task-tests --test operation_kills -- --nocapture
 
+.PHONY: test-messages
+test-messages: export MESSAGES ?= 10000
+test-messages: ## What takes long: MESSAGES messages of a queue for as many Tasks, every tenth twice; each is applied once.
+	$(CARGO) test --package task-tests --test operations many_messages -- --nocapture
+
 .PHONY: test-faults
 test-faults: ## What takes a quarter of an hour: replicas of the controller that are killed, cut off and robbed of their Leases while Tasks change.
 	TASK_FAULTS=10 $(CARGO) test --package task-tests --test replicas -- --nocapture

@@ -7,7 +7,11 @@ use std::{
 
 use clap::{ArgAction, Parser, ValueEnum};
 
-use crate::{certificates, operations::signals::callbacks, shards, work_queue};
+use crate::{
+    certificates,
+    operations::signals::{callbacks, queue},
+    shards, work_queue,
+};
 
 /// Reconciles Tasks: keeps a Deployment, a Service and a ConfigMap for each, and tells in its status how they are.
 ///
@@ -30,6 +34,10 @@ pub struct Args {
     /// Callbacks of providers.
     #[command(flatten)]
     pub callbacks: callbacks::Args,
+
+    /// Messages of a queue.
+    #[command(flatten)]
+    pub queue: queue::Args,
 
     /// Calls to the outside.
     #[command(flatten)]

@@ -40,6 +40,11 @@ use crate::{
             Ways,
             callbacks::{receive, serve},
             inbox::Inbox,
+            queue::{
+                consume::{Reader, consume},
+                directory::Directory,
+                jetstream::JetStream,
+            },
         },
     },
     pass::{self, Shared},
@@ -175,6 +180,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
     };
     let ways = Ways {
         callback_url: args.callbacks.url().map(str::to_owned),
+        queue: args.queue.servers().is_some(),
     };
     let (operations, mut woken) = Operations::new(
         shards.clone(),
@@ -185,14 +191,32 @@ pub async fn run(args: Args) -> Result<(), Error> {
         metrics.operations(),
         ways,
     );
-    let inbox = Inbox::new(
+    let inbox = Arc::new(Inbox::new(
         Arc::clone(&operations),
         client.clone(),
         metrics.operations(),
         namespace,
-    );
-    let callbacks =
-        callbacks.map(|server| tokio::spawn(server.run(receive::router(inbox), stop.clone())));
+    ));
+    let callbacks = callbacks.map(|server| {
+        let router = receive::router(Arc::clone(&inbox));
+        tokio::spawn(server.run(router, stop.clone()))
+    });
+    let directory = Arc::new(Directory::default());
+    let queue = args.queue.servers().map(|servers| {
+        let broker = JetStream {
+            servers,
+            name: format!("{AGENT} ({})", identity.name()),
+            max_age: args.queue.nats_max_age,
+            ack_wait: args.queue.nats_ack_wait,
+        };
+        let reader = Reader {
+            inbox,
+            directory: Arc::clone(&directory),
+            max_deliveries: args.queue.nats_max_deliveries,
+            metrics: metrics.operations(),
+        };
+        tokio::spawn(consume(broker, reader, stop.clone()))
+    });
     let context = |shard| Context {
         client: shards::fenced(client.clone(), Arc::clone(shards.get(shard))),
         caches: caches.clone(),
@@ -215,7 +239,11 @@ pub async fn run(args: Args) -> Result<(), Error> {
         stop.clone(),
     ));
     let gone = Arc::clone(&shared);
+    let hears_of_operations = queue.is_some();
     let task_events = task_events.inspect(move |event| {
+        if hears_of_operations {
+            directory.heard(event);
+        }
         for task in roster.heard(event) {
             gone.forget(&task);
         }
@@ -284,9 +312,9 @@ pub async fn run(args: Args) -> Result<(), Error> {
             () = stopped_before_any_pass(&caches, stop.clone()) => {}
         }
         operations.queue.drain().await;
-        if let Some(callbacks) = callbacks {
-            // An error says that it panicked: the providers send again what was not answered.
-            let _ = callbacks.await;
+        for signals in [callbacks, queue].into_iter().flatten() {
+            // An error says that it panicked: what was not answered for comes again.
+            let _ = signals.await;
         }
         // An error says that it panicked: nothing is given up then, and all lapses.
         let _ = elector.await;

@@ -4,5 +4,9 @@
 //! | module | holds |
 //! |---|---|
 //! | [`signature`] | how a callback proves whom it is from |
+//! | [`event`] | the messages of a queue |
+//! | [`nats`] | the queue in NATS JetStream |
 
+pub mod event;
+pub mod nats;
 pub mod signature;

@@ -20,6 +20,9 @@ pub struct Metrics {
     retries: Family<ProviderLabels, Counter>,
     durations: Family<ProviderLabels, Histogram>,
     signals: Family<SignalLabels, Counter>,
+    queue_up: Gauge,
+    queue_waits: Histogram,
+    dead_letters: Counter,
     bad_file: Gauge,
 }
 
@@ -49,6 +52,9 @@ impl Metrics {
             retries: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             signals: Family::default(),
+            queue_up: Gauge::default(),
+            queue_waits: Histogram::new(DURATION_BUCKETS),
+            dead_letters: Counter::default(),
             bad_file: Gauge::default(),
         };
         // The encoder appends `_total` to the names of counters.
@@ -73,6 +79,21 @@ impl Metrics {
             metrics.signals.clone(),
         );
         registry.register(
+            "task_operation_queue_up",
+            "1 while messages of the queue are taken in",
+            metrics.queue_up.clone(),
+        );
+        registry.register(
+            "task_operation_queue_wait_seconds",
+            "How long ago messages of the queue were published when they were looked at",
+            metrics.queue_waits.clone(),
+        );
+        registry.register(
+            "task_operation_dead_letters",
+            "Messages that could not be taken in and were put among the dead letters",
+            metrics.dead_letters.clone(),
+        );
+        registry.register(
             "task_providers_file_bad",
             "1 while the file of providers cannot be used, and the providers are those of the last good one",
             metrics.bad_file.clone(),
@@ -89,6 +110,21 @@ impl Metrics {
     pub fn signalled(&self, source: &'static str, result: &'static str) {
         let labels = SignalLabels { source, result };
         self.signals.get_or_create(&labels).inc();
+    }
+
+    /// Notes whether messages of the queue are taken in.
+    pub fn queue_is_up(&self, is_up: bool) {
+        self.queue_up.set(i64::from(is_up));
+    }
+
+    /// Counts a message of the queue that was published so many seconds ago.
+    pub fn waited(&self, seconds: f64) {
+        self.queue_waits.observe(seconds.max(0.0));
+    }
+
+    /// Counts a message that was put among the dead letters.
+    pub fn dead_letter(&self) {
+        self.dead_letters.inc();
     }
 
     /// Counts a call to start the operation that was repeated.

@@ -10,6 +10,9 @@ const POLL_LONGEST: Duration = Duration::from_secs(600);
 /// The longest wait before a call is repeated, before jitter.
 const RETRY_LONGEST: Duration = Duration::from_secs(3600);
 
+/// The longest wait before a connection is tried again, before jitter.
+const RECONNECT_LONGEST: Duration = Duration::from_secs(60);
+
 /// How much a wait is lengthened at most, so that what failed together is not repeated together.
 const JITTER: f64 = 0.25;
 
@@ -33,6 +36,14 @@ pub fn retry(failures: u32, random: f64) -> Duration {
         more => Duration::from_secs(300).saturating_mul(2_u32.saturating_pow(more - 7)),
     };
     jittered(wait.min(RETRY_LONGEST), random)
+}
+
+/// The wait before a connection that failed `failures` times in a row is tried again: 1 s, doubled up to 1 min. `random`, from 0 to 1, lengthens
+/// it by up to a quarter.
+pub fn reconnect(failures: u32, random: f64) -> Duration {
+    let doublings = failures.saturating_sub(1);
+    let wait = Duration::from_secs(1).saturating_mul(2_u32.saturating_pow(doublings));
+    jittered(wait.min(RECONNECT_LONGEST), random)
 }
 
 /// The interval between two polls, longer the worse the provider fares:
@@ -72,6 +83,12 @@ mod tests {
             [10, 10, 10, 60, 60, 60, 300, 600, 1200, 2400, 3600, 3600]
         );
         assert_eq!(retry(u32::MAX, 0.0), RETRY_LONGEST);
+    }
+
+    #[test]
+    fn a_connection_is_tried_again_later_each_time_up_to_a_minute() {
+        let waits = [0, 1, 2, 6, 7, u32::MAX].map(|n| reconnect(n, 0.0).as_secs());
+        assert_eq!(waits, [1, 1, 2, 32, 60, 60]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub enum Error {
     Interrupted(String),
 }
 
-/// The executables of a control plane, Helm, and the stages that kwok runs.
+/// The executables of a control plane, Helm, NATS, and the stages that kwok runs.
 #[derive(Clone, Debug)]
 pub struct Binaries {
     /// By `Tool as usize`.
@@ -80,7 +80,7 @@ impl Binaries {
 /// The folders that programs are looked for in.
 struct Places {
     assets: Option<PathBuf>,
-    /// Holds a folder for each version: the programs of Kubernetes share one, etcd, kwok and Helm have their own, so that
+    /// Holds a folder for each version: the programs of Kubernetes share one, etcd, kwok, NATS and Helm have their own, so that
     /// a change of any version is noticed.
     cache: PathBuf,
 }

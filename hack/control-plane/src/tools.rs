@@ -26,10 +26,18 @@ const HELM: GoModule = GoModule {
     go_sum: include_str!("../tools/helm/go.sum"),
 };
 
+/// NATS' own, for the same reason.
+const NATS: GoModule = GoModule {
+    folder: ".module-nats",
+    go_mod: include_str!("../tools/nats/go.mod"),
+    go_sum: include_str!("../tools/nats/go.sum"),
+};
+
 const KUBERNETES: &str = "k8s.io/kubernetes";
 const HELM_MODULE: &str = "helm.sh/helm/v3";
+const NATS_MODULE: &str = "github.com/nats-io/nats-server/v2";
 
-/// A program that runs, talks to, or makes manifests for a control plane.
+/// A program that runs, talks to, or makes manifests for a control plane, or is a queue beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// The store.
@@ -38,6 +46,8 @@ pub enum Tool {
     Kubectl,
     /// The stand-in for kubelets.
     Kwok,
+    /// The queue.
+    NatsServer,
     /// What renders charts.
     Helm,
     /// The scheduler.
@@ -50,10 +60,11 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool, the quick ones to build first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Etcd,
         Self::Kubectl,
         Self::Kwok,
+        Self::NatsServer,
         Self::Helm,
         Self::KubeScheduler,
         Self::KubeApiserver,
@@ -67,6 +78,7 @@ impl Tool {
             Self::Etcd => "etcd",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::NatsServer => "nats-server",
             Self::Helm => "helm",
             Self::KubeScheduler => "kube-scheduler",
             Self::KubeApiserver => "kube-apiserver",
@@ -77,6 +89,7 @@ impl Tool {
     /// The Go module that pins it.
     pub(crate) const fn go_module(self) -> GoModule {
         match self {
+            Self::NatsServer => NATS,
             Self::Helm => HELM,
             _ => CONTROL_PLANE,
         }
@@ -94,6 +107,7 @@ impl Tool {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
             Self::Kwok => "sigs.k8s.io/kwok",
+            Self::NatsServer => NATS_MODULE,
             Self::Helm => HELM_MODULE,
             Self::Kubectl
             | Self::KubeScheduler
@@ -108,6 +122,7 @@ impl Tool {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
+            Self::NatsServer => NATS_MODULE,
             Self::Helm => "helm.sh/helm/v3/cmd/helm",
             Self::KubeScheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
             Self::KubeApiserver => "k8s.io/kubernetes/cmd/kube-apiserver",

@@ -21,12 +21,14 @@
 
 mod cargo;
 mod identity;
+mod nats;
 mod program;
 mod registration;
 mod webhook;
 
 pub use cargo::{Error as BuildError, build, build_plugin, executables, workspace};
 pub use identity::{Error as IdentityError, controller_kubeconfig, kubeconfig_of, manifest};
+pub use nats::{Error as NatsError, Nats};
 pub use program::{CONTROLLER, CONVERSION, Error as ProgramError, Program};
 pub use registration::Error as RegistrationError;
 pub use webhook::{Error as WebhookError, Webhook, issue_certificates};

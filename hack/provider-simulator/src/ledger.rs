@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use operation_signals::nats::Context;
 use serde_json::{Value, json};
 
 use crate::{
@@ -58,7 +59,7 @@ pub enum Refusal {
 }
 
 /// All operations, by their keys.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Ledger {
     operations: HashMap<String, Operation>,
     /// How many calls there were.
@@ -67,6 +68,8 @@ pub struct Ledger {
     pub trouble: Option<Fault>,
     /// Who tells the operator how operations stand.
     pub caller: Option<Caller>,
+    /// Where events are published.
+    pub queue: Option<Context>,
 }
 
 impl Ledger {
@@ -159,6 +162,11 @@ impl Operation {
     /// How its end is told.
     pub(crate) fn callbacks(&self) -> Callbacks {
         self.script.callbacks
+    }
+
+    /// Whether its end is published.
+    pub(crate) fn has_events(&self) -> bool {
+        self.script.events
     }
 
     /// How long it runs.

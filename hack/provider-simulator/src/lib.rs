@@ -20,6 +20,7 @@ pub use ledger::Operation;
 pub use script::{Fault, Outcome};
 
 use ledger::Ledger;
+use operation_signals::nats::Context;
 
 /// Why the simulator does not run.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,6 @@ pub struct Error {
 }
 
 /// The provider. It ends when this value is dropped.
-#[derive(Debug)]
 #[must_use = "the simulator ends when it is dropped"]
 pub struct Simulator {
     address: SocketAddr,
@@ -39,7 +39,7 @@ pub struct Simulator {
 }
 
 /// What the handlers share.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Ledger>>);
 
 impl Shared {
@@ -114,6 +114,11 @@ impl Simulator {
     /// From now on the operator is told of the ends of those operations for which it asked for callbacks.
     pub fn call_back_by(&self, caller: Caller) {
         self.ledger.lock().caller = Some(caller);
+    }
+
+    /// From now on the ends of operations that are to have events are published there.
+    pub fn publish_to(&self, queue: Context) {
+        self.ledger.lock().queue = Some(queue);
     }
 
     /// Forgets every operation, as a provider that lost its data.

@@ -89,7 +89,7 @@ async fn about(shared: &Shared, id: &str, kind: Kind) -> Response {
                 let is_over =
                     kind == Kind::Cancel && has_effect(fault.as_ref()) && operation.cancel();
                 if is_over {
-                    tell::of_an_end(shared.clone(), id.to_owned());
+                    tell::at_the_end(shared.clone(), id.to_owned());
                 }
                 let answer = match operation.accepted_at {
                     Some(_) => Json(operation.stands()).into_response(),

@@ -14,6 +14,8 @@ pub struct Script {
     pub faults: Faults,
     /// How its end is told, if the operator asked for callbacks.
     pub callbacks: Callbacks,
+    /// Whether its end is published.
+    pub events: bool,
 }
 
 /// How the end of an operation is told.

@@ -1,8 +1,18 @@
-//! When the operator is told how an operation stands.
+//! When the operator is told how an operation stands, and by which ways.
 
+use std::time::Duration;
+
+use operation_signals::{event::Event, nats};
 use serde_json::Value;
 
-use crate::{Shared, callbacks::Caller, script::Callbacks};
+use crate::{Shared, ledger::Operation, script::Callbacks};
+
+/// Who made the events.
+const SOURCE: &str = "//simulator.example";
+
+/// How often an event is published that is not known to be kept, and the pause between.
+const TRIES: u32 = 240;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The operation of this id was just accepted: what it is to tell early is told when this returns.
 pub async fn of_a_new_one(shared: &Shared, id: &str) {
@@ -11,42 +21,68 @@ pub async fn of_a_new_one(shared: &Shared, id: &str) {
         let operation = ledger.find(id);
         operation.map(|operation| (operation.callbacks(), operation.takes()))
     };
-    let Some((callbacks, takes)) = found.filter(|(callbacks, _)| *callbacks != Callbacks::Lost)
-    else {
+    let Some((callbacks, takes)) = found else {
         return;
     };
     if callbacks == Callbacks::Early {
-        now(shared, id).await;
+        by_callback(shared, id).await;
     }
     let (shared, id) = (shared.clone(), id.to_owned());
     tokio::spawn(async move {
         tokio::time::sleep(takes).await;
-        now(&shared, &id).await;
+        at_the_end(shared, id);
     });
 }
 
-/// The operation of this id has just come to its end.
-pub fn of_an_end(shared: Shared, id: String) {
-    tokio::spawn(async move { now(&shared, &id).await });
+/// The operation of this id may just have come to its end.
+pub fn at_the_end(shared: Shared, id: String) {
+    tokio::spawn(async move {
+        let is_over = |operation: &mut Operation| operation.status() != "Running";
+        if shared.lock().find(&id).is_some_and(is_over) {
+            tokio::join!(by_callback(&shared, &id), by_event(&shared, &id));
+        }
+    });
 }
 
-async fn now(shared: &Shared, id: &str) {
-    let Some((caller, url, stands)) = message(shared, id) else {
+async fn by_callback(shared: &Shared, id: &str) {
+    let message = {
+        let mut ledger = shared.lock();
+        let caller = ledger.caller.clone();
+        let operation = ledger.find(id);
+        let operation = operation.filter(|operation| operation.callbacks() != Callbacks::Lost);
+        operation
+            .and_then(|operation| Some((caller?, operation.callback_url()?, operation.stands())))
+    };
+    if let Some((caller, url, stands)) = message {
+        let body = stands.to_string();
+        caller
+            .deliver(&url, &event_id(id, &stands), body.as_bytes())
+            .await;
+    }
+}
+
+async fn by_event(shared: &Shared, id: &str) {
+    let message = {
+        let mut ledger = shared.lock();
+        let queue = ledger.queue.clone();
+        let operation = ledger.find(id).filter(|operation| operation.has_events());
+        operation.and_then(|operation| Some((queue?, operation.stands())))
+    };
+    let Some((queue, stands)) = message else {
         return;
     };
-    let event = format!("{id}-{}", stands["status"].as_str().unwrap_or_default());
-    caller
-        .deliver(&url, &event, stands.to_string().as_bytes())
-        .await;
+    // It is made of text and JSON.
+    let Ok(event) = Event::new(SOURCE, &event_id(id, &stands), id, &stands) else {
+        return;
+    };
+    for _ in 0..TRIES {
+        if nats::publish(&queue, &event).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
-/// What is told, where, and by whom; nothing where it is not asked for, or there is no news.
-fn message(shared: &Shared, id: &str) -> Option<(Caller, String, Value)> {
-    let mut ledger = shared.lock();
-    let caller = ledger.caller.clone()?;
-    let operation = ledger.find(id)?;
-    let is_news = operation.status() != "Running" || operation.callbacks() == Callbacks::Early;
-    let is_told = is_news && operation.callbacks() != Callbacks::Lost;
-    let url = operation.callback_url().filter(|_| is_told)?;
-    Some((caller, url, operation.stands()))
+fn event_id(id: &str, stands: &Value) -> String {
+    format!("{id}-{}", stands["status"].as_str().unwrap_or_default())
 }

@@ -7,6 +7,7 @@ mod down;
 mod generate;
 mod programs;
 mod provider;
+mod publish_event;
 mod reference;
 mod samples;
 mod say;
@@ -44,6 +45,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Publish an event that tells how an operation stands, as a provider would.
+    PublishEvent(publish_event::Args),
     /// Build the programs of the control plane that are missing.
     Tools,
     /// Own the processes of the local control plane until told to stop (`up` starts this one).
@@ -71,6 +74,7 @@ async fn run(args: Args) -> Result<(), Box<dyn Error>> {
             tokio::task::spawn_blocking(move || generate::generate(check)).await??;
         }
         Command::Tools => drop(tokio::task::spawn_blocking(Binaries::find_or_build).await??),
+        Command::PublishEvent(args) => publish_event::publish(args, &cluster_dir()?).await?,
         Command::Supervise => supervise::supervise(&cluster_dir()?).await?,
     }
     Ok(())

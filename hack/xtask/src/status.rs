@@ -17,6 +17,9 @@ pub(crate) struct Status {
     pub kubectl: PathBuf,
     pub conversion: Running,
     pub controller: Running,
+    /// Of the queue; nothing from a supervisor that has none.
+    #[serde(default)]
+    pub nats_url: String,
 }
 
 /// A program of this workspace that runs.
@@ -87,6 +90,7 @@ mod tests {
             kubectl: "kubectl".into(),
             conversion: running.clone(),
             controller: running,
+            nats_url: "nats://127.0.0.1:4222".into(),
         };
         assert_eq!(Status::read(&path).unwrap(), None);
         status.write(&path).unwrap();

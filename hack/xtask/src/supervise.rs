@@ -1,4 +1,4 @@
-//! The process that owns the local control plane, the operator's two programs and a provider for them: they live as long as it does.
+//! The process that owns the local control plane, the operator's two programs, and a provider and a queue for them: they live as long as it does.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -41,6 +41,8 @@ pub(crate) enum Error {
     Crd(#[from] crd::Error),
     #[error(transparent)]
     Provider(#[from] provider::Error),
+    #[error(transparent)]
+    Process(#[from] control_plane::process::Error),
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
     #[error("cannot write {}", path.display())]
@@ -77,7 +79,8 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
     let webhook = Webhook::of(conversion.listens(), certificates)?;
     let mut conversion = Supervised::new(conversion)?;
     crd::install(control_plane.client()?, &webhook.definition()).await?;
-    let provider = LocalProvider::start(dir).await?;
+    let nats_server = control_plane.binaries().path(Tool::NatsServer).to_owned();
+    let mut provider = LocalProvider::start(dir, &nats_server).await?;
     let further = provider.controller_args(dir);
     let kubeconfig = controller_kubeconfig(&control_plane, certificates).await?;
     let controller = Program::controller(executables, &kubeconfig, logs, &further)?;
@@ -89,6 +92,7 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
             kubectl: control_plane.binaries().path(Tool::Kubectl).to_owned(),
             conversion: conversion.running(),
             controller: controller.running(),
+            nats_url: provider.nats_url(),
         };
         if told.as_ref() != Some(&status) {
             let path = dir.status();
@@ -106,6 +110,9 @@ async fn keep_running(dir: &ClusterDir, mut rebuilt: Signal) -> Result<(), Error
         if newest {
             // Who asks waits for a status, and the one that was written may have been spoiled since.
             told = None;
+        }
+        if provider.mend()? {
+            eprintln!("the queue ended and is started again");
         }
         for component in control_plane.ended()? {
             eprintln!("{component} ended and is started again");

@@ -31,9 +31,9 @@ impl Local {
         self.dir.path().join("local-cluster")
     }
 
-    fn xtask(&self, command: &str) -> Output {
+    fn xtask(&self, args: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_xtask"))
-            .arg(command)
+            .args(args)
             .arg("--state-dir")
             .arg(self.state())
             .output()
@@ -42,7 +42,7 @@ impl Local {
 
     /// Brings it up, and gives what it printed.
     fn up(&self) -> String {
-        let output = self.xtask("up");
+        let output = self.xtask(&["up"]);
         let [stdout, stderr] =
             [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
         assert!(output.status.success(), "{stdout}\n{stderr}");
@@ -71,7 +71,7 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        self.xtask("down");
+        self.xtask(&["down"]);
     }
 }
 
@@ -111,6 +111,12 @@ fn up_shows_the_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leave
     // Its end was told by the provider.
     let told = "--for=jsonpath={.status.operation.lastEventID}";
     local.kubectl(&["wait", told, "--timeout=10s", "task/database"]);
+    let told = [
+        "publish-event",
+        "--operation=nobody.0.0",
+        "--status=Running",
+    ];
+    assert!(local.xtask(&told).status.success());
     let [conversion, controller] = [local.pid("conversion"), local.pid("controller")];
 
     local.up();
@@ -127,7 +133,7 @@ fn up_shows_the_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leave
     local.kubectl(&["delete", "task", "storefront", "--cascade=foreground"]);
     local.kubectl(&["create", "service", "clusterip", "storefront", "--tcp=80"]);
     let start = Instant::now();
-    let output = local.xtask("up");
+    let output = local.xtask(&["up"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success(), "{stderr}");
     let told = stderr.lines().last().unwrap();
@@ -143,10 +149,10 @@ fn up_shows_the_samples_ready_mends_what_died_tells_of_a_conflict_and_down_leave
     let processes = processes_of(&local.state());
     assert_eq!(
         processes.len(),
-        8,
-        "five of the control plane, supervisor, task-conversion, task-controller: {processes:#?}"
+        9,
+        "five of the control plane, supervisor, task-conversion, task-controller, nats-server: {processes:#?}"
     );
-    assert!(local.xtask("down").status.success());
+    assert!(local.xtask(&["down"]).status.success());
     assert_eq!(processes_of(&local.state()), Vec::<String>::new());
     assert!(!runs(controller));
     assert!(!local.state().exists());

@@ -15,9 +15,12 @@ use helm::{Release, containers, find, helm, rendered};
 const CERT_MANAGER: &str = "certificates.mode=cert-manager";
 
 /// Everything that can be switched on.
-const ALL: [&str; 10] = [
+const ALL: [&str; 13] = [
     "callbacks.enabled=true",
     "callbacks.secretName=tasks",
+    "nats.url=tls://nats.example:4222",
+    "nats.credentialsFile=/etc/task-controller/credentials/nats/creds",
+    "nats.caFile=/etc/task-controller/credentials/nats/ca.crt",
     "migration.enabled=true",
     "networkPolicy.enabled=true",
     "serviceMonitor.enabled=true",

@@ -44,14 +44,19 @@ fn script(number: u32) -> Value {
     } else {
         Provider::Replaying
     };
-    // The provider calls back until it is heard.
-    let (completion, callbacks) = match number % 3 {
+    // The provider calls back until it is heard, or publishes.
+    let (completion, callbacks) = match number % 4 {
         0 => ("Callback", "AtTheEnd"),
         1 => ("Hybrid", "Early"),
+        2 => ("Queue", "Lost"),
         _ => ("Poll", "Lost"),
     };
-    let parameters =
-        json!({"seconds": f64::from(number % 4) / 2.0, "callbacks": callbacks, "faults": faults});
+    let parameters = json!({
+        "seconds": f64::from(number % 3) / 2.0,
+        "callbacks": callbacks,
+        "events": matches!(completion, "Queue" | "Hybrid"),
+        "faults": faults,
+    });
     spec_with(completion, provider, parameters)
 }
 

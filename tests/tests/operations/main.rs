@@ -6,6 +6,7 @@ mod callbacks;
 mod changes;
 mod deletion;
 mod faults;
+mod queue;
 mod world;
 
 use serde_json::json;

@@ -3,10 +3,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Mutex,
 };
 
-use control_plane::Port;
-use operation_signals::signature::{Scheme, Secrets};
+use control_plane::{Binaries, Port, Tool};
+use local_operator::Nats;
+use operation_signals::{
+    nats::{Context, Servers},
+    signature::{Scheme, Secrets},
+};
 use provider_simulator::{Caller, Simulator};
 use serde_json::{Value, json};
 use task_tests::{Kubectl, Operator};
@@ -17,9 +22,16 @@ pub struct World {
     pub operator: Operator,
     pub simulator: Simulator,
     pub callbacks: Callbacks,
+    pub queue: Queue,
     providers: PathBuf,
     // The simulator lives on it, whatever becomes of the test that started it.
     _runtime: tokio::runtime::Runtime,
+}
+
+/// The queue that all of them publish to.
+pub struct Queue {
+    pub nats: Mutex<Nats>,
+    pub context: Context,
 }
 
 /// Where callbacks go to, and who may send them.
@@ -53,10 +65,12 @@ pub enum Provider {
     Bearing,
     /// Its secret is replaced.
     Rotating,
+    /// Nobody else's operations are counted under its name.
+    Counted,
 }
 
 impl Provider {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Steady,
         Self::Replaying,
         Self::Forgetful,
@@ -65,6 +79,7 @@ impl Provider {
         Self::Signing,
         Self::Bearing,
         Self::Rotating,
+        Self::Counted,
     ];
 
     /// How its callbacks are proved.
@@ -86,6 +101,7 @@ impl Provider {
             Self::Signing => "signing",
             Self::Bearing => "bearing",
             Self::Rotating => "rotating",
+            Self::Counted => "counted",
         }
     }
 
@@ -99,7 +115,7 @@ impl Provider {
 
     fn own_rules(self) -> Value {
         match self {
-            Self::Steady | Self::Bearing | Self::Rotating => json!({}),
+            Self::Steady | Self::Bearing | Self::Rotating | Self::Counted => json!({}),
             Self::Signing => json!({"polling": {"interval": "1s", "safetyInterval": "2s"}}),
             Self::Replaying => json!({"lookup": false}),
             Self::Forgetful => json!({"lookup": false, "idempotencyKey": {"lifetime": "1s"}}),
@@ -128,6 +144,9 @@ impl World {
         let callbacks = Callbacks::prepare(&folder.with_extension("callbacks"));
         simulator.call_back_by(callbacks.caller(Provider::Steady, SECRET));
         write(&providers, &simulator, &callbacks, &[]);
+        let queue = Queue::start(&runtime, &folder.with_extension("queue")).await;
+        simulator.publish_to(queue.context.clone());
+        let nats_url = queue.nats.lock().unwrap().url();
         let args = [
             "--providers".into(),
             providers.clone().into(),
@@ -137,6 +156,12 @@ impl World {
             callbacks._port.address().to_string().into(),
             "--callback-url".into(),
             callbacks.url.clone().into(),
+            "--nats-url".into(),
+            nats_url.into(),
+            "--nats-ack-wait".into(),
+            "5s".into(),
+            "--nats-max-deliveries".into(),
+            "4".into(),
         ];
         let operator = Operator::start_controller_with(&folder, &args)
             .await
@@ -145,6 +170,7 @@ impl World {
             operator,
             simulator,
             callbacks,
+            queue,
             providers,
             _runtime: runtime,
         }
@@ -153,6 +179,26 @@ impl World {
     /// Has these names of the provider configured too.
     pub fn configure(&self, more: &[&str]) {
         write(&self.providers, &self.simulator, &self.callbacks, more);
+    }
+}
+
+impl Queue {
+    async fn start(runtime: &tokio::runtime::Runtime, folder: &Path) -> Self {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder).unwrap();
+        let binaries = tokio::task::spawn_blocking(Binaries::find_or_build).await;
+        let executable = binaries.unwrap().unwrap();
+        let nats = Nats::start(executable.path(Tool::NatsServer), folder).await;
+        let nats = nats.unwrap();
+        let servers = Servers {
+            urls: nats.url(),
+            ..Servers::default()
+        };
+        let connected = runtime.spawn(async move { servers.connect("tests").await });
+        Self {
+            nats: Mutex::new(nats),
+            context: connected.await.unwrap().unwrap(),
+        }
     }
 }
 

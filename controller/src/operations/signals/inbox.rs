@@ -35,6 +35,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub enum Source {
     /// The callback server.
     Callback,
+    /// The queue.
+    Queue,
 }
 
 impl Source {
@@ -43,6 +45,7 @@ impl Source {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Callback => "callback",
+            Self::Queue => "queue",
         }
     }
 }
@@ -68,6 +71,17 @@ pub enum Error {
     /// Others changed the Task each time.
     #[error("the Task was changed by others {TRIES} times")]
     Busy,
+}
+
+impl Error {
+    /// Whether it is for the message that the API server will not write it.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Request(error) => matches!(error.code(), Some(400 | 413 | 422)),
+            Self::Busy => false,
+        }
+    }
 }
 
 /// Takes messages in.

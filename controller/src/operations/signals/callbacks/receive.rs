@@ -45,12 +45,12 @@ const CONCURRENCY: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 struct Desk {
-    inbox: Inbox,
+    inbox: Arc<Inbox>,
     turns: Semaphore,
 }
 
 /// Answers callbacks.
-pub fn router(inbox: Inbox) -> Router {
+pub fn router(inbox: Arc<Inbox>) -> Router {
     let desk = Desk {
         inbox,
         turns: Semaphore::new(CONCURRENCY),
@@ -130,4 +130,124 @@ fn proved(
 
 fn again() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")]).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        sync::atomic::{AtomicU32, Ordering},
+    };
+
+    use axum::body::Body;
+    use kube::Client;
+    use operation_signals::signature::{Scheme, Secrets};
+    use tempfile::TempDir;
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+    use crate::{
+        cache::Cache,
+        events,
+        metrics::Metrics,
+        operations::{driver::Operations, providers::registry::Registry, signals::Ways},
+        shards::{Identity, Replica},
+        work_queue::Limits,
+    };
+
+    const SECRET: &str = "a secret of volumes";
+
+    /// The callbacks of a provider, and how many requests are made of an API server that knows no Task.
+    fn desk() -> (Router, Arc<AtomicU32>) {
+        let folder = TempDir::new().unwrap();
+        let [file, secret] = ["providers.yaml", "secret"].map(|name| folder.path().join(name));
+        fs::write(&secret, SECRET).unwrap();
+        let text = format!(
+            "providers: [{{name: volumes, url: \"https://v.example\", callbacks: {{scheme: HmacSha256, secretFile: {}}}}}, {{name: silent, url: \"https://s.example\"}}]",
+            secret.display()
+        );
+        fs::write(&file, text).unwrap();
+        let metrics = Metrics::new(false).operations();
+        let (operations, _) = Operations::new(
+            Replica::new(Identity::drawn(), 1).0.shards(),
+            Cache::of([]),
+            Registry::load(&file).unwrap(),
+            Limits {
+                workers: 1,
+                queue_size: 1,
+            },
+            events::channel().0,
+            metrics.clone(),
+            Ways::default(),
+        );
+        let requests = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&requests);
+        let api_server = service_fn(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let status = kube::core::Status::failure("no", "NotFound").with_code(404);
+            let answer = axum::http::Response::builder()
+                .status(404)
+                .body(Body::from(serde_json::to_vec(&status).unwrap()));
+            std::future::ready(answer)
+        });
+        let client = Client::new(api_server, "default");
+        let inbox = Inbox::new(operations, client, metrics, None);
+        (router(Arc::new(inbox)), requests)
+    }
+
+    async fn answered(
+        desk: &Router,
+        secret: &str,
+        path: &str,
+        body: impl Into<Vec<u8>>,
+    ) -> (u16, usize) {
+        let body = body.into();
+        let secrets = Secrets::parse(Scheme::HmacSha256, secret).unwrap();
+        let mut request = Request::post(path).body(Body::from(body.clone())).unwrap();
+        *request.headers_mut() = secrets.sign("", &body, Timestamp::now());
+        let response = desk.clone().oneshot(request).await.unwrap();
+        let code = response.status().as_u16();
+        (
+            code,
+            to_bytes(response.into_body(), 1000).await.unwrap().len(),
+        )
+    }
+
+    #[tokio::test]
+    async fn nothing_is_asked_of_the_api_server_before_a_callback_is_proved() {
+        let (desk, requests) = desk();
+        let path = "/callbacks/default/web";
+        let good = r#"{"operationId": "volumes.0.0", "status": "Succeeded"}"#;
+        for (secret, path, body) in [
+            ("another one of theirs", path, good.to_owned()),
+            (SECRET, path, good.replace("volumes", "silent")),
+            (SECRET, path, good.replace("volumes", "unknown")),
+            (SECRET, path, good.replace("operationId", "other")),
+            (SECRET, path, String::new()),
+            (SECRET, "/callbacks/default/..%2fweb", good.to_owned()),
+        ] {
+            let answer = answered(&desk, secret, path, body.as_str()).await;
+            assert_eq!(answer, (401, 0), "{path}: {body}");
+        }
+        assert_eq!(requests.load(Ordering::Relaxed), 0);
+        // Of a Task that is not there no more is told.
+        assert_eq!(answered(&desk, SECRET, path, good).await, (401, 0));
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_proved_and_says_nothing_is_told_so() {
+        let (desk, _) = desk();
+        let body = r#"{"operationId": "volumes.0.0"}"#;
+        let (code, _) = answered(&desk, SECRET, "/callbacks/default/web", body).await;
+        assert_eq!(code, 400);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_too_long_is_refused_before_all_else() {
+        let (desk, _) = desk();
+        let body = vec![b' '; BODY_LENGTH_MAX + 1];
+        let (code, _) = answered(&desk, SECRET, "/callbacks/default/web", body).await;
+        assert_eq!(code, 413);
+    }
 }

@@ -1,0 +1,123 @@
+//! What is to become of a message. Pure.
+
+use std::time::Duration;
+
+use crate::operations::signals::inbox::{self, Taken};
+
+/// The wait before a message comes for the second time; doubled each time.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+
+/// The longest wait before a message comes again.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// What came of looking at a message.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It was taken in, or is of no operation.
+    Taken(Taken),
+    /// It will never say how an operation stands.
+    Malformed(String),
+    /// It is not known yet of whom or of what it is.
+    Unknown(&'static str),
+    /// It could not be written.
+    Failed(inbox::Error),
+}
+
+/// What is to become of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is done.
+    Ack,
+    /// It is to come again after this time.
+    Later(Duration),
+    /// It is for a person, for this reason.
+    Bury(String),
+}
+
+/// What is to become of a message that came for the `count`-th time, of which this came.
+///
+/// One that cannot be understood is for a person at once. One that does not fit to anything may be early, as may be this replica's
+/// watch late, so it is tried `most` times. One that the API server keeps from being written is tried until it is too old: it is not its
+/// fault.
+pub fn verdict(outcome: Outcome, count: u64, most: u32) -> Verdict {
+    let reason = match outcome {
+        Outcome::Taken(Taken::Written | Taken::Known) => return Verdict::Ack,
+        Outcome::Malformed(reason) => return Verdict::Bury(reason),
+        Outcome::Failed(error) if error.is_refusal() => error.to_string(),
+        Outcome::Failed(_) => return Verdict::Later(wait(count)),
+        Outcome::Taken(Taken::Foreign) => "the Task has another operation by now".to_owned(),
+        Outcome::Unknown(what) => what.to_owned(),
+    };
+    if count >= u64::from(most) {
+        Verdict::Bury(format!("after {count} deliveries: {reason}"))
+    } else {
+        Verdict::Later(wait(count))
+    }
+}
+
+/// How long a message waits that came for the `count`-th time.
+pub fn wait(count: u64) -> Duration {
+    let doublings = u32::try_from(count.saturating_sub(1)).unwrap_or(u32::MAX);
+    FIRST_WAIT
+        .saturating_mul(2_u32.saturating_pow(doublings))
+        .min(LONGEST_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16) -> Outcome {
+        let status = kube::core::Status::failure("no", "Reason").with_code(code);
+        let error = crate::reconcile::request::Error::Refused(Box::new(status));
+        Outcome::Failed(inbox::Error::Request(error))
+    }
+
+    #[test]
+    fn what_is_taken_in_is_done_whatever_it_was() {
+        for taken in [Taken::Written, Taken::Known] {
+            assert_eq!(verdict(Outcome::Taken(taken), 99, 1), Verdict::Ack);
+        }
+    }
+
+    #[test]
+    fn what_fits_to_nothing_is_tried_before_it_is_for_a_person() {
+        for outcome in [
+            || Outcome::Taken(Taken::Foreign),
+            || Outcome::Unknown("it is of nobody"),
+            || refused(422),
+        ] {
+            assert_eq!(verdict(outcome(), 2, 3), Verdict::Later(wait(2)));
+            let Verdict::Bury(reason) = verdict(outcome(), 3, 3) else {
+                panic!("not buried");
+            };
+            assert!(reason.starts_with("after 3 deliveries: "), "{reason}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_for_a_person_at_once() {
+        let outcome = Outcome::Malformed("why".to_owned());
+        assert_eq!(verdict(outcome, 1, 10), Verdict::Bury("why".to_owned()));
+    }
+
+    #[test]
+    fn the_trouble_of_the_api_server_is_not_the_fault_of_a_message() {
+        for outcome in [
+            refused(500),
+            refused(429),
+            refused(403),
+            Outcome::Failed(inbox::Error::Busy),
+        ] {
+            assert_eq!(verdict(outcome, 1000, 1), Verdict::Later(LONGEST_WAIT));
+        }
+    }
+
+    #[test]
+    fn waits_are_doubled_up_to_a_minute() {
+        let waits: Vec<_> = [0, 1, 2, 3, 7, 8, u64::MAX]
+            .map(|count| wait(count).as_millis())
+            .into();
+        assert_eq!(waits, [500, 500, 1000, 2000, 32000, 60000, 60000]);
+    }
+}
