@@ -15,12 +15,13 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{
     Router,
-    body::{Bytes, HttpBody, to_bytes},
+    body::{Body, HttpBody},
     extract::{Path, Request, State},
     http::{HeaderMap, StatusCode, header::RETRY_AFTER},
     response::{IntoResponse, Response},
     routing::post,
 };
+use futures::TryStreamExt;
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use tokio::{sync::Semaphore, time::timeout};
@@ -37,6 +38,9 @@ use crate::operations::{
 
 /// The longest body that is taken, in bytes.
 const BODY_LENGTH_MAX: usize = 1024 * 1024;
+
+/// The longest body that is too long of which the rest is taken and forgotten, in bytes.
+const FORGOTTEN_LENGTH_MAX: usize = 4 * BODY_LENGTH_MAX;
 
 /// How many callbacks are read and judged at the same time: that many bodies are held in memory at most.
 const CONCURRENCY: usize = 32;
@@ -71,13 +75,9 @@ async fn receive(
         return again();
     };
     let (head, body) = request.into_parts();
-    if body.size_hint().lower() > BODY_LENGTH_MAX as u64 {
-        count("too_long");
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
-    }
-    let body = match timeout(PATIENCE, to_bytes(body, BODY_LENGTH_MAX)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
+    let body = match timeout(PATIENCE, read(body)).await {
+        Ok(Some(body)) => body,
+        Ok(None) => {
             count("too_long");
             return StatusCode::PAYLOAD_TOO_LARGE.into_response();
         }
@@ -112,6 +112,28 @@ async fn receive(
     }
 }
 
+/// The whole body; `None` if it is too long, or the client is gone. Of one that is not much too long the rest is taken and forgotten: a client that is still
+/// sending when the connection is closed may never see the answer.
+async fn read(body: Body) -> Option<Vec<u8>> {
+    if body.size_hint().lower() > FORGOTTEN_LENGTH_MAX as u64 {
+        return None;
+    }
+    let mut chunks = body.into_data_stream();
+    let (mut bytes, mut length) = (Vec::new(), 0);
+    while let Some(chunk) = chunks.try_next().await.ok()? {
+        length += chunk.len();
+        if length <= BODY_LENGTH_MAX {
+            bytes.extend_from_slice(&chunk);
+        } else {
+            bytes = Vec::new();
+            if length > FORGOTTEN_LENGTH_MAX {
+                break;
+            }
+        }
+    }
+    (length <= BODY_LENGTH_MAX).then_some(bytes)
+}
+
 /// The operation that a callback is about, the provider that it is from, and its own id; `None` if any of that is not certain.
 ///
 /// The operation's name tells the provider, and with it the secrets. That it is read before it is proved gives nothing away: it is proved by
@@ -119,7 +141,7 @@ async fn receive(
 fn proved(
     inbox: &Inbox,
     headers: &HeaderMap,
-    body: &Bytes,
+    body: &[u8],
 ) -> Option<(Key, Arc<Connection>, String)> {
     let operation = report::operation(body)?;
     let connection = inbox.operations().providers.get(operation.provider()?)?;
@@ -139,7 +161,7 @@ mod tests {
         sync::atomic::{AtomicU32, Ordering},
     };
 
-    use axum::body::Body;
+    use axum::body::to_bytes;
     use kube::Client;
     use operation_signals::signature::{Scheme, Secrets};
     use tempfile::TempDir;
