@@ -95,7 +95,7 @@ impl Servers {
     /// [`Error::Credentials`], [`Error::Url`] and [`Error::Connect`].
     pub async fn connect(&self, name: &str) -> Result<Context, Error> {
         // The client takes the provider of cryptography that the process has; whoever says so first is heard.
-        let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut options = ConnectOptions::new()
             .name(name)
             .connection_timeout(PATIENCE)

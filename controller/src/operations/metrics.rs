@@ -20,7 +20,7 @@ pub struct Metrics {
     retries: Family<ProviderLabels, Counter>,
     durations: Family<ProviderLabels, Histogram>,
     signals: Family<SignalLabels, Counter>,
-    queue_up: Gauge,
+    queue_down: Gauge,
     queue_waits: Histogram,
     dead_letters: Counter,
     bad_file: Gauge,
@@ -52,7 +52,7 @@ impl Metrics {
             retries: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             signals: Family::default(),
-            queue_up: Gauge::default(),
+            queue_down: Gauge::default(),
             queue_waits: Histogram::new(DURATION_BUCKETS),
             dead_letters: Counter::default(),
             bad_file: Gauge::default(),
@@ -79,9 +79,9 @@ impl Metrics {
             metrics.signals.clone(),
         );
         registry.register(
-            "task_operation_queue_up",
-            "1 while messages of the queue are taken in",
-            metrics.queue_up.clone(),
+            "task_operation_queue_down",
+            "1 while there is a queue, and it is not to be had",
+            metrics.queue_down.clone(),
         );
         registry.register(
             "task_operation_queue_wait_seconds",
@@ -112,9 +112,9 @@ impl Metrics {
         self.signals.get_or_create(&labels).inc();
     }
 
-    /// Notes whether messages of the queue are taken in.
-    pub fn queue_is_up(&self, is_up: bool) {
-        self.queue_up.set(i64::from(is_up));
+    /// Notes whether the queue is not to be had.
+    pub fn queue_is_down(&self, is_down: bool) {
+        self.queue_down.set(i64::from(is_down));
     }
 
     /// Counts a message of the queue that was published so many seconds ago.

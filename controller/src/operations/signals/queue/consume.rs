@@ -48,7 +48,7 @@ pub async fn consume(broker: impl Broker, reader: Reader, stop: watch::Receiver<
             Ok(()) => None,
             Err(error) => Some(error),
         };
-        reader.metrics.queue_is_up(false);
+        reader.metrics.queue_is_down(true);
         failures += 1;
         let pause = schedule::reconnect(failures, reader.inbox.operations().random());
         match error {
@@ -80,7 +80,7 @@ async fn session(
     };
     *failures = 0;
     tracing::info!("messages of the queue are taken in");
-    reader.metrics.queue_is_up(true);
+    reader.metrics.queue_is_down(false);
     deliveries
         .take_until(stopped(stop))
         .try_for_each_concurrent(CONCURRENCY, |delivery| async move {
