@@ -12,9 +12,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::budget::{Budget, Reservation, cost};
 
-/// What a client's word about the length of its body is believed for, in bytes. Beyond it, memory is set aside for at most twice
+/// What a client's word about the length of its body is believed for, in bytes. Beyond it, memory is set aside for at most [`AHEAD`] times
 /// what has arrived, so that nobody takes the budget from others by a word.
 const BELIEVED: usize = 64 * 1024;
+
+/// The less it is, the more often what has arrived is copied to a larger buffer.
+const AHEAD: usize = 8;
 
 /// How long what is left of a body is thrown away.
 const DISCARD: Duration = Duration::from_secs(10);
@@ -90,9 +93,12 @@ async fn collect(body: &mut Body, limit: usize, budget: &Arc<Budget>) -> Result<
             return Err(BodyError::TooLarge { limit });
         }
         if length > held.bytes.capacity() {
-            // With what the client said, if that is more, so that the last step is not beyond it.
-            let end = if said >= length { said } else { limit };
-            held.make_room((2 * length).min(end))?;
+            let room = match said >= length {
+                true => (AHEAD * length).min(said),
+                // The client did not say, and it may end at any time.
+                false => (2 * length).min(limit),
+            };
+            held.make_room(room)?;
         }
         held.bytes.extend_from_slice(data);
     }
