@@ -4,7 +4,10 @@ use std::{env, time::Duration};
 
 use async_nats::jetstream::{consumer::pull, stream::Stream};
 use futures::StreamExt;
-use operation_signals::{event::Event, nats::DEAD_LETTERS};
+use operation_signals::{
+    event::Event,
+    nats::{DEAD_LETTERS, STREAM},
+};
 use serde_json::{Value, json};
 use task_tests::Kubectl;
 use tokio::time::{Instant, sleep};
@@ -42,14 +45,21 @@ fn event(id: &str, operation: &str, status: &str) -> Vec<u8> {
     event.to_message().unwrap()
 }
 
-/// Publishes a message, under no id by which the server could tell that it comes twice, until it is kept.
+/// Publishes a message where the provider of its operation does.
 async fn publish(message: Vec<u8>) {
+    let operation =
+        Event::parse(&message).map_or_else(|_| "steady.0".to_owned(), |event| event.subject);
+    publish_to(&format!("{STREAM}.{operation}"), message).await;
+}
+
+/// Publishes a message, under no id by which the server could tell that it comes twice, until it is kept.
+async fn publish_to(subject: &str, message: Vec<u8>) {
     let queue = &world().await.queue;
     let deadline = Instant::now() + DEADLINE;
     loop {
         let sent = queue
             .context
-            .publish("async-operations.tests", message.clone().into())
+            .publish(subject.to_owned(), message.clone().into())
             .await;
         if let Ok(kept) = sent
             && kept.await.is_ok()
@@ -133,6 +143,27 @@ async fn an_event_ends_the_operation_long_before_it_is_asked_about() {
     let event = format!("//simulator.example#{}-Succeeded", operation(&done));
     assert_eq!(done["status"]["operation"]["lastEventID"], json!(event));
     assert_eq!(done["status"]["operation"]["result"], "made for web");
+}
+
+#[tokio::test]
+async fn one_provider_cannot_end_the_operation_of_another() {
+    let kubectl = kubectl("impersonated").await;
+    let operation = start(kubectl, Provider::Steady).await;
+    for (id, subject) in [
+        ("by-another", format!("{STREAM}.counted.{operation}")),
+        ("by-nobody", format!("{STREAM}.tests")),
+    ] {
+        let id = format!("{id}-{operation}");
+        publish_to(&subject, event(&id, &operation, "Failed")).await;
+        let reasons = until_dead(&id).await;
+        let reason = "it was not published below the name of its operation's provider";
+        assert_eq!(reasons, [reason], "{subject}");
+    }
+    assert!(counted("task_operation_signals_total", "result=\"unproved\"").await >= 2);
+    publish(event("e-1", &operation, "Succeeded")).await;
+    kubectl
+        .until(V1, "web", |task| phase(task) == "Succeeded")
+        .await;
 }
 
 #[tokio::test]

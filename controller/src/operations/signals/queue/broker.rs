@@ -34,6 +34,9 @@ pub trait Broker: Send + Sync {
 
 /// A message, as often as it was given to somebody.
 pub trait Delivery: Send + Sync {
+    /// Where it was published: what the queue let its publisher do.
+    fn subject(&self) -> &str;
+
     /// What was published.
     fn payload(&self) -> &[u8];
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use operation_signals::event::Event;
+use operation_signals::{event::Event, nats::STREAM};
 use tokio::sync::watch;
 
 use super::{
@@ -111,12 +111,20 @@ impl Reader {
         };
         let operation = Key::recorded(&event.subject);
         let providers = &self.inbox.operations().providers;
-        let Some(provider) = operation.provider().and_then(|name| providers.get(name)) else {
+        let named = operation.provider();
+        let Some((name, provider)) = named.and_then(|name| Some((name, providers.get(name)?)))
+        else {
             count("foreign");
             return Outcome::Unknown(
                 "its subject is no Operation-Id of a provider that is configured",
             );
         };
+        if !is_below(name, delivery.subject()) {
+            count("unproved");
+            return Outcome::Malformed(
+                "it was not published below the name of its operation's provider".to_owned(),
+            );
+        }
         let data = event.data.get().as_bytes();
         let Some(told) = provider.settings.provider.reported(data) else {
             count("malformed");
@@ -139,6 +147,15 @@ impl Reader {
             Err(error) => Outcome::Failed(error),
         }
     }
+}
+
+/// Whether this is a subject that the events of this provider are published to. The queue says who may do so, and that is all that proves whom an event is from: what is
+/// in it may be anybody's.
+fn is_below(provider: &str, subject: &str) -> bool {
+    subject
+        .strip_prefix(STREAM)
+        .and_then(|rest| rest.strip_prefix('.')?.strip_prefix(provider))
+        .is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Answers for a message; gives the reason if it is for a person now. One for which there is no place among the dead letters is to come again: it is
@@ -184,6 +201,10 @@ mod tests {
     }
 
     impl Delivery for Fake {
+        fn subject(&self) -> &str {
+            ""
+        }
+
         fn payload(&self) -> &[u8] {
             b""
         }
@@ -231,6 +252,21 @@ mod tests {
         let bury = || Verdict::Bury("why".to_owned());
         assert_eq!(done(false, bury()).await, ["bury: why", "end"]);
         assert_eq!(done(true, bury()).await, ["bury: why", "later: 2s"]);
+    }
+
+    #[test]
+    fn an_event_is_a_providers_only_below_its_name() {
+        for (subject, expected) in [
+            ("async-operations.volumes.0123.0", true),
+            ("async-operations.volumes.again", true),
+            ("async-operations.volumes", false),
+            ("async-operations.volumes2.0123.0", false),
+            ("async-operations.backups.volumes.0", false),
+            ("async-operations.backups", false),
+            ("volumes.0123.0", false),
+        ] {
+            assert_eq!(is_below("volumes", subject), expected, "{subject}");
+        }
     }
 
     #[tokio::test]

@@ -105,6 +105,10 @@ impl Delivered {
 }
 
 impl Delivery for Delivered {
+    fn subject(&self) -> &str {
+        self.message.subject.as_str()
+    }
+
     fn payload(&self) -> &[u8] {
         &self.message.payload
     }
