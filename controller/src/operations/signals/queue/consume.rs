@@ -38,9 +38,13 @@ pub struct Reader {
     pub metrics: Metrics,
 }
 
-/// Takes messages from the queue until stop is asked for; returns once those that were begun are answered for. While the queue is not to be
+/// Takes messages from the queue, from when all Tasks are listed until stop is asked for; returns once those that were begun are answered for. While the queue is not to be
 /// reached it is tried again and again, later each time; meanwhile providers are polled.
 pub async fn consume(broker: impl Broker, reader: Reader, stop: watch::Receiver<bool>) {
+    tokio::select! {
+        () = reader.directory.whole() => {}
+        () = stopped(stop.clone()) => return,
+    }
     let mut failures = 0;
     loop {
         let error = match session(&broker, &reader, &mut failures, stop.clone()).await {

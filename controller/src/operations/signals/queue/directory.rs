@@ -6,12 +6,16 @@ use std::{
 };
 
 use kube::runtime::{reflector::ObjectRef, watcher::Event};
+use tokio::sync::watch;
 
 use crate::{operations::key::Key, watched::Watched};
 
 /// The Tasks of all operations that a status names: a message names the operation only.
 #[derive(Debug, Default)]
-pub struct Directory(Mutex<Pages>);
+pub struct Directory {
+    pages: Mutex<Pages>,
+    is_whole: watch::Sender<bool>,
+}
 
 #[derive(Debug, Default)]
 struct Pages {
@@ -32,6 +36,12 @@ impl Directory {
         self.pages().current.tasks.get(operation.as_str()).cloned()
     }
 
+    /// Returns once all Tasks have been listed: until then that an operation is not found says nothing.
+    pub async fn whole(&self) {
+        // It cannot be closed before `self` is gone.
+        let _ = self.is_whole.subscribe().wait_for(|whole| *whole).await;
+    }
+
     /// Takes in what the watch tells.
     pub fn heard(&self, event: &Event<Watched>) {
         let mut pages = self.pages();
@@ -40,13 +50,16 @@ impl Directory {
             Event::Delete(task) => pages.current.strike(&ObjectRef::from_obj(task)),
             Event::Init => pages.listed = Page::default(),
             Event::InitApply(task) => pages.listed.enter(task),
-            Event::InitDone => pages.current = std::mem::take(&mut pages.listed),
+            Event::InitDone => {
+                pages.current = std::mem::take(&mut pages.listed);
+                self.is_whole.send_replace(true);
+            }
         }
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
         // Each change to it is complete at once, so there is nothing half-done to fear.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -78,6 +91,7 @@ fn operation(task: &Watched) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
     use task_api_v1::OperationStatus;
 
     use super::*;
@@ -108,6 +122,20 @@ mod tests {
         assert_eq!(found(&directory, "b").as_deref(), Some("web"));
         directory.heard(&Event::Delete(with("web", Some("b"))));
         assert_eq!(found(&directory, "b"), None);
+    }
+
+    #[test]
+    fn it_is_whole_from_the_end_of_the_first_list_on() {
+        let directory = Directory::default();
+        let is_whole = || directory.whole().now_or_never().is_some();
+        for event in [Event::Init, Event::InitApply(with("web", Some("a")))] {
+            directory.heard(&event);
+            assert!(!is_whole());
+        }
+        for event in [Event::InitDone, Event::Init] {
+            directory.heard(&event);
+            assert!(is_whole());
+        }
     }
 
     #[test]
