@@ -197,11 +197,25 @@ async fn a_poisoned_message_is_a_dead_letter_once_also_if_there_is_no_place_for_
     let kubectl = kubectl("poisoned").await;
     let operation = start(kubectl, Provider::Steady).await;
     let silent = json!({"specversion": "1.0", "id": "1", "source": "//tests.example", "type": "t", "subject": operation, "data": {"no": "silent-poison"}});
+    let vast = event("1", &operation, "Failed");
+    let version = format!(
+        "vast-poison{}",
+        "-".repeat((1 << 20) - vast.len() - "vast-poison".len())
+    );
+    let vast = String::from_utf8(vast)
+        .unwrap()
+        .replacen("1.0", &version, 1);
     let poisons = [
         (
             b"no JSON: text-poison".to_vec(),
             "text-poison",
             "no CloudEvent",
+        ),
+        // It is as long as the server takes, and quoted in its reason.
+        (
+            vast.into_bytes(),
+            "vast-poison",
+            "it is a CloudEvent of version vast-poison",
         ),
         (
             silent.to_string().into_bytes(),

@@ -52,7 +52,7 @@ pub trait Delivery: Send + Sync {
     /// It is to come again, after this time.
     fn later(&self, wait: Duration) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Keeps a copy among the dead letters, with the reason, for a person. When it returns well, the copy is there; of one message there is
+    /// Keeps a copy among the dead letters, with the reason, for a person; the end of one that is as long as can be is left out. When it returns well, the copy is there; of one message there is
     /// one, also if this is done again within minutes.
     fn bury(&self, reason: &str) -> impl Future<Output = Result<(), Error>> + Send;
 

@@ -23,10 +23,14 @@ const BATCH: usize = 64;
 const EXPIRES: Duration = Duration::from_secs(30);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// On a dead letter: why it is one, where it was published, and how often it was tried.
+/// On a dead letter: why it is one, where it was published, how often it was tried, and, where its end had to be left out, how many bytes it had.
 const REASON: &str = "Task-Reason";
 const SUBJECT: &str = "Task-Subject";
 const DELIVERIES: &str = "Task-Deliveries";
+const LENGTH: &str = "Task-Length";
+
+/// What the headers of a dead letter may take, in bytes: the server counts them as part of the message.
+const HEADERS_LENGTH_MAX: usize = 8 * 1024;
 
 /// The queue in NATS JetStream.
 #[derive(Clone, Debug)]
@@ -131,14 +135,17 @@ impl Delivery for Delivered {
     }
 
     async fn bury(&self, reason: &str) -> Result<(), Error> {
-        // A reason holds what others wrote, and a header is one line.
-        let reason: String = reason.chars().filter(|c| !c.is_control()).collect();
-        let letter = PublishMessage::build()
+        let payload = &self.message.payload;
+        let kept = kept(payload.len(), self.context.client().max_payload());
+        let mut letter = PublishMessage::build()
             .message_id(format!("{STREAM}-{}", self.sequence))
-            .header(REASON, reason.as_str())
+            .header(REASON, reason)
             .header(SUBJECT, self.message.subject.as_str())
             .header(DELIVERIES, self.count.to_string().as_str())
-            .payload(self.message.payload.clone());
+            .payload(payload.slice(..kept));
+        if kept < payload.len() {
+            letter = letter.header(LENGTH, payload.len().to_string().as_str());
+        }
         let sent = self.context.send_publish(DEAD_LETTERS, letter).await;
         sent.map_err(Error::of)?.await.map_err(Error::of)?;
         Ok(())
@@ -149,5 +156,27 @@ impl Delivery for Delivered {
             .ack_with(AckKind::Term)
             .await
             .map_err(Error::of)
+    }
+}
+
+/// How much of a payload of this length a dead letter has room for, beside its headers.
+fn kept(length: usize, max_payload: usize) -> usize {
+    length.min(max_payload.saturating_sub(HEADERS_LENGTH_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_letter_has_room_for_its_headers() {
+        let most = 1024 * 1024;
+        assert_eq!(kept(100, most), 100);
+        assert_eq!(
+            kept(most - HEADERS_LENGTH_MAX, most),
+            most - HEADERS_LENGTH_MAX
+        );
+        assert_eq!(kept(most, most), most - HEADERS_LENGTH_MAX);
+        assert_eq!(kept(100, 1), 0);
     }
 }

@@ -10,6 +10,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait before a message comes again.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
+/// The longest reason for a person, in characters. It goes into a header and into logs, and holds what others wrote.
+const REASON_LENGTH_MAX: usize = 512;
+
 /// What came of looking at a message.
 #[derive(Debug)]
 pub enum Outcome {
@@ -30,7 +33,7 @@ pub enum Verdict {
     Ack,
     /// It is to come again after this time.
     Later(Duration),
-    /// It is for a person, for this reason.
+    /// It is for a person, for this reason: one line that is not long.
     Bury(String),
 }
 
@@ -42,17 +45,22 @@ pub enum Verdict {
 pub fn verdict(outcome: Outcome, count: u64, most: u32) -> Verdict {
     let reason = match outcome {
         Outcome::Taken(Taken::Written | Taken::Known) => return Verdict::Ack,
-        Outcome::Malformed(reason) => return Verdict::Bury(reason),
+        Outcome::Malformed(reason) => return bury(&reason),
         Outcome::Failed(error) if error.is_refusal() => error.to_string(),
         Outcome::Failed(_) => return Verdict::Later(wait(count)),
         Outcome::Taken(Taken::Foreign) => "the Task has another operation by now".to_owned(),
         Outcome::Unknown(what) => what.to_owned(),
     };
     if count >= u64::from(most) {
-        Verdict::Bury(format!("after {count} deliveries: {reason}"))
+        bury(&format!("after {count} deliveries: {reason}"))
     } else {
         Verdict::Later(wait(count))
     }
+}
+
+fn bury(reason: &str) -> Verdict {
+    let line = reason.chars().filter(|c| !c.is_control());
+    Verdict::Bury(line.take(REASON_LENGTH_MAX).collect())
 }
 
 /// How long a message waits that came for the `count`-th time.
@@ -99,6 +107,16 @@ mod tests {
     fn what_cannot_be_understood_is_for_a_person_at_once() {
         let outcome = Outcome::Malformed("why".to_owned());
         assert_eq!(verdict(outcome, 1, 10), Verdict::Bury("why".to_owned()));
+    }
+
+    #[test]
+    fn a_reason_is_one_line_that_is_not_long_whatever_it_quotes() {
+        let outcome = Outcome::Malformed(format!("not\r\n {}", "1".repeat(1_000_000)));
+        let Verdict::Bury(reason) = verdict(outcome, 1, 10) else {
+            panic!("not buried");
+        };
+        assert!(reason.starts_with("not 1"), "{reason}");
+        assert_eq!(reason.len(), REASON_LENGTH_MAX);
     }
 
     #[test]
