@@ -16,8 +16,8 @@ use super::broker::{Broker, Delivery, Error};
 /// The consumer that all replicas share.
 const CONSUMER: &str = "task-controller";
 
-/// How many messages a replica asks for at a time.
-const BATCH: usize = 64;
+/// How many messages a replica asks for at a time: few, since those that wait for their turn here must be answered for in time, too.
+const BATCH: usize = 16;
 
 /// How long one request for messages waits for them, and how often the server says meanwhile that it is still there.
 const EXPIRES: Duration = Duration::from_secs(30);
@@ -68,16 +68,16 @@ impl Broker for JetStream {
             ack_wait: self.ack_wait,
             // Who takes the messages counts: were the server to do so, a message would be lost while there is no place for dead letters.
             max_deliver: -1,
+            // Messages that wait to come again must not hold up those of other providers.
+            max_ack_pending: -1,
             ..pull::Config::default()
         };
         let stream = context
             .get_stream_no_info(STREAM)
             .await
             .map_err(Error::of)?;
-        let consumer = stream
-            .get_or_create_consumer(CONSUMER, config)
-            .await
-            .map_err(Error::of)?;
+        // One that is there learns what was configured since.
+        let consumer = stream.create_consumer(config).await.map_err(Error::of)?;
         let messages = consumer
             .stream()
             .max_messages_per_batch(BATCH)
