@@ -127,6 +127,10 @@ fn signalled(situation: &Situation, policy: &Policy, record: &Record, signal: &S
         };
         told_of(situation, policy, record, &told)
     };
+    // That it still goes on neither hurries nor puts off the next call.
+    if learnt.record.stage == record.stage {
+        learnt.record.next_check_at = record.next_check_at;
+    }
     learnt.record.last_event_id = Some(signal.event_id.clone());
     Step::Write(learnt)
 }

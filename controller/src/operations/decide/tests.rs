@@ -492,6 +492,32 @@ fn a_message_goes_by_the_id_that_it_brings_until_the_answer_to_the_start_says_an
 }
 
 #[test]
+fn a_message_that_it_still_goes_on_leaves_the_next_call_when_it_was() {
+    let running = || {
+        News::Signal(Signal {
+            event_id: "e-1".to_owned(),
+            told: Told::default(),
+        })
+    };
+    let due_in_7 = |stage| {
+        let mut situation = at(stage);
+        situation.record.as_mut().unwrap().next_check_at = Some(seconds(7));
+        situation
+    };
+    let policy = Policy::default();
+    let following = due_in_7(Stage::Following);
+    assert_eq!(
+        came_of(&following, &policy, running()),
+        "Following, next in 7"
+    );
+    let canceling = asking_for_another(due_in_7(Stage::Canceling));
+    assert_eq!(
+        came_of(&canceling, &policy, running()),
+        "Canceling, next in 7"
+    );
+}
+
+#[test]
 fn a_start_that_is_refused_is_no_end_of_an_operation_that_the_provider_told_of() {
     let refused = News::Started(Answer::Refused(Failure::new("422", "no")));
     let running = at(Stage::Following);
