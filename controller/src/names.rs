@@ -129,7 +129,7 @@ pub mod operation_reason {
     /// The operation that the spec no longer asks for could not be cancelled.
     pub const CANCEL_FAILED: &str = "CancelFailed";
 
-    /// The provider told another end after one was taken for good; it is recorded and not applied.
+    /// The provider told another end after one was taken for good, or anything after it was left to a person; it is recorded and not applied.
     pub const CONTRADICTION: &str = "Contradiction";
 
     /// Whether an operation that ended for this reason may still be running somewhere, so that only a person may start another.

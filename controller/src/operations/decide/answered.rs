@@ -148,8 +148,17 @@ fn late(record: &Record, news: &News) -> Step {
     })
 }
 
-/// What is to be noted of an end that is told after another was taken for good.
+/// What is to be noted of an end that is told after another was taken for good, and of whatever is told after it was left to a person to find out.
 fn contradiction(record: &Record, told: &Told) -> Option<Failure> {
+    if let Stage::Failed { reason, .. } = &record.stage
+        && reason::needs_a_person(reason)
+    {
+        let message = format!(
+            "the provider said {:?} after the operation had been left to a person",
+            told.status
+        );
+        return Some(Failure::new(reason::CONTRADICTION, message));
+    }
     let agrees = match (&record.stage, told.status) {
         (_, Status::UnderWay) => true,
         (Stage::Succeeded { .. }, status) => status == Status::Succeeded,

@@ -548,6 +548,30 @@ fn the_first_end_counts_and_another_is_noted() {
 }
 
 #[test]
+fn whatever_is_told_after_an_operation_was_left_to_a_person_is_noted() {
+    for reason in ["StartUnknown", "ResultUnknown", "CancelFailed"] {
+        for status in [Status::UnderWay, Status::Failed, Status::Succeeded] {
+            let ended = failed_for(reason);
+            let told = Told {
+                status,
+                ..Told::default()
+            };
+            let signal = News::Signal(Signal {
+                event_id: "e-1".to_owned(),
+                told,
+            });
+            let Step::Write(learnt) = decide(&ended, &Policy::default(), Some(&signal)) else {
+                panic!("{status:?} after {reason} is not noted");
+            };
+            assert_eq!(learnt.record.stage, ended.record.unwrap().stage);
+            let failure = learnt.failure.unwrap();
+            assert_eq!(failure.code, "Contradiction");
+            assert!(failure.message.contains(&format!("{status:?}")));
+        }
+    }
+}
+
+#[test]
 fn a_code_of_the_providers_is_no_reason_of_ours() {
     let answer = Answer::Told(Told {
         status: Status::Failed,
