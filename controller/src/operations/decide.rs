@@ -225,6 +225,7 @@ fn resolve(situation: &Situation, policy: &Policy, record: &Record, goal: Goal) 
     let without_effect = situation.memory.without_effect;
     let leaving = situation.leaving_since.is_some();
     match goal {
+        _ if policy.lookup && is_known_to_run(record) => Step::Call(Call::LookUp),
         Goal::End(why) if without_effect && record.attempts == 1 => {
             Step::Write(never_accepted(situation, record, why))
         }
@@ -249,6 +250,11 @@ fn repeat_or_ask(situation: &Situation, policy: &Policy, record: &Record) -> Ste
         Some(wanted) if is_alive && !is_other(record, wanted) => repeat(situation, policy, record),
         _ => Step::Write(unknown_start(situation, record)),
     }
+}
+
+/// Whether the provider has accepted the operation: it answered so, or has told of it by itself.
+fn is_known_to_run(record: &Record) -> bool {
+    record.handle.is_some() || record.last_event_id.is_some()
 }
 
 fn repeat(situation: &Situation, policy: &Policy, record: &Record) -> Step {

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::{
     CANCEL_PAUSE, Call, Goal, Learnt, News, Signal, Step, Why,
-    endings::{at_the_end, ended, failed, failed_by_provider, never_accepted, unknown_start},
-    goal, next_poll, reason, repeat,
+    endings::{
+        at_the_end, ended, failed, failed_by_provider, forgotten, never_accepted, unknown_start,
+    },
+    goal, is_known_to_run, next_poll, reason, repeat,
 };
 use crate::operations::{
     answer::{Answer, Failure, Status, Told},
@@ -27,7 +29,7 @@ fn started(situation: &Situation, policy: &Policy, record: &Record, answer: &Ans
     match answer {
         Answer::Told(told) => Step::Write(told_of(situation, policy, record, told)),
         // It has told by itself meanwhile that it accepted a call before this one.
-        Answer::Refused(failure) if record.handle.is_some() => {
+        Answer::Refused(failure) if is_known_to_run(record) => {
             Step::Write(later(situation, record, Some(failure), None))
         }
         // A provider that is asked whether it accepted a call before this one is certain that it did not.
@@ -64,6 +66,12 @@ fn called(
         (Call::LookUp, Answer::Told(told), _) => {
             Step::Write(told_of(situation, policy, record, told))
         }
+        (Call::LookUp, Answer::NotFound, Goal::End(why)) if is_known_to_run(record) => {
+            Step::Write(ended(situation, record, why))
+        }
+        (Call::LookUp, Answer::NotFound, Goal::Follow) if is_known_to_run(record) => {
+            Step::Write(forgotten(situation, record))
+        }
         (Call::LookUp, Answer::NotFound, Goal::Follow) if situation.leaving_since.is_some() => {
             Step::Write(never_accepted(situation, record, Why::Deleted))
         }
@@ -75,12 +83,7 @@ fn called(
             Step::Write(ended(situation, record, why))
         }
         (Call::Poll, _, Goal::End(_)) => Step::Call(Call::Cancel),
-        (Call::Poll, Answer::NotFound, Goal::Follow) => Step::Write(failed(
-            situation,
-            record,
-            reason::RESULT_UNKNOWN,
-            "the provider has forgotten the operation, so how it ended is not known",
-        )),
+        (Call::Poll, Answer::NotFound, Goal::Follow) => Step::Write(forgotten(situation, record)),
         (Call::Poll, Answer::Told(told), Goal::Follow) => {
             Step::Write(told_of(situation, policy, record, told))
         }
@@ -118,6 +121,15 @@ fn signalled(situation: &Situation, policy: &Policy, record: &Record, signal: &S
                 failure: Some(failure),
             },
             None => return Step::Rest,
+        }
+    } else if policy.lookup && record.handle.is_none() && signal.told.status == Status::UnderWay {
+        // Where it is asked about the answer to the start says, or a look-up: an id alone need not lead there.
+        Learnt {
+            record: Record {
+                url: signal.told.url.clone().or_else(|| record.url.clone()),
+                ..record.clone()
+            },
+            failure: None,
         }
     } else {
         let told = Told {

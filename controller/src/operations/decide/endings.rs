@@ -39,6 +39,16 @@ pub fn unknown_start(situation: &Situation, record: &Record) -> Learnt {
     )
 }
 
+/// It was there, and the provider knows nothing of it any more.
+pub fn forgotten(situation: &Situation, record: &Record) -> Learnt {
+    failed(
+        situation,
+        record,
+        reason::RESULT_UNKNOWN,
+        "the provider has forgotten the operation, so how it ended is not known",
+    )
+}
+
 /// It should end, and there is none.
 pub fn never_accepted(situation: &Situation, record: &Record, why: Why) -> Learnt {
     match why {

@@ -465,30 +465,66 @@ fn a_message_counts_once_and_may_come_before_the_answer_to_the_start() {
     assert_eq!(came_of(&situation, &Policy::default(), answer), "rest");
 }
 
-#[test]
-fn a_message_goes_by_the_id_that_it_brings_until_the_answer_to_the_start_says_another() {
-    let told = |id: &str| Told {
-        id: Some(id.to_owned()),
-        ..Told::default()
-    };
-    let signal = News::Signal(Signal {
+/// A message that the operation runs, with an id.
+fn running_as(id: &str) -> News {
+    News::Signal(Signal {
         event_id: "e-1".to_owned(),
-        told: told("by-message"),
-    });
-    let handle = |situation: &Situation, news: &News| {
-        let Step::Write(learnt) = decide(situation, &Policy::default(), Some(news)) else {
-            panic!("nothing written");
-        };
-        (learnt.record.handle.clone(), learnt.record)
+        told: Told {
+            id: Some(id.to_owned()),
+            ..Told::default()
+        },
+    })
+}
+
+fn learnt(situation: &Situation, policy: &Policy, news: &News) -> Record {
+    let Step::Write(learnt) = decide(situation, policy, Some(news)) else {
+        panic!("nothing written");
     };
+    learnt.record
+}
+
+#[test]
+fn without_look_up_a_message_goes_by_its_id_until_the_answer_to_the_start_says_another() {
+    let (signal, policy) = (running_as("by-message"), without_lookup());
     let mut situation = started();
-    let (known, record) = handle(&situation, &signal);
-    assert_eq!(known.as_deref(), Some("by-message"));
+    let record = learnt(&situation, &policy, &signal);
+    assert_eq!(record.handle.as_deref(), Some("by-message"));
     situation.record = Some(record);
-    let answer = News::Started(Answer::Told(told("by-answer")));
-    assert_eq!(handle(&situation, &answer).0.as_deref(), Some("by-answer"));
-    let later = handle(&at(Stage::Following), &signal).0;
-    assert_eq!(later.as_deref(), Some("op-1"));
+    let answer = News::Started(Answer::Told(Told {
+        id: Some("by-answer".to_owned()),
+        ..Told::default()
+    }));
+    let record = learnt(&situation, &policy, &answer);
+    assert_eq!(record.handle.as_deref(), Some("by-answer"));
+    let record = learnt(&at(Stage::Following), &policy, &signal);
+    assert_eq!(record.handle.as_deref(), Some("op-1"));
+}
+
+#[test]
+fn what_a_message_tells_of_before_the_answer_to_the_start_is_looked_up() {
+    let policy = Policy::default();
+    let mut situation = started();
+    let before = situation.record.clone().unwrap();
+    let record = learnt(&situation, &policy, &running_as("by-message"));
+    assert_eq!((&record.handle, &record.stage), (&None, &Stage::Starting));
+    assert_eq!(record.next_check_at, before.next_check_at);
+    situation.record = Some(record);
+    // The provider has it, whatever is known of the last call to start it.
+    let refused = News::Started(Answer::Refused(Failure::new("422", "no")));
+    assert_eq!(
+        came_of(&situation, &policy, refused),
+        "Starting, next in 10"
+    );
+    let mut due = later(situation, 10);
+    due.memory.without_effect = true;
+    for (due, of_none) in [
+        (due.clone(), "failed: ResultUnknown"),
+        (asking_for_another(due), "failed: Superseded"),
+    ] {
+        assert_eq!(next(&due, &policy), "LookUp");
+        let not_found = News::Called(Call::LookUp, Answer::NotFound);
+        assert_eq!(came_of(&due, &policy, not_found), of_none);
+    }
 }
 
 #[test]
