@@ -23,6 +23,7 @@ use kube::{
         watcher::{self, Event},
     },
 };
+use operation_signals::nats::BadUrl;
 use tokio::{
     net::TcpListener,
     sync::{oneshot, watch},
@@ -87,6 +88,9 @@ pub enum Error {
     /// There can be no server for callbacks.
     #[error(transparent)]
     Callbacks(#[from] serve::Error),
+    /// It is not said where the queue is.
+    #[error("cannot use --nats-url")]
+    Queue(#[from] BadUrl),
     /// The configured connection cannot be used.
     #[error("cannot set up the connection to the API server")]
     Client(#[source] kube::Error),
@@ -178,9 +182,10 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Some(folder) => Some(serve::Server::bind(args.callbacks.callback_bind, folder).await?),
         None => None,
     };
+    let servers = args.queue.servers()?;
     let ways = Ways {
         callback_url: args.callbacks.url().map(str::to_owned),
-        queue: args.queue.servers().is_some(),
+        queue: servers.is_some(),
     };
     let (operations, mut woken) = Operations::new(
         shards.clone(),
@@ -202,7 +207,7 @@ pub async fn run(args: Args) -> Result<(), Error> {
         tokio::spawn(server.run(router, stop.clone()))
     });
     let directory = Arc::new(Directory::default());
-    let queue = args.queue.servers().map(|servers| {
+    let queue = servers.map(|servers| {
         let broker = JetStream {
             servers,
             name: format!("{AGENT} ({})", identity.name()),

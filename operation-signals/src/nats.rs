@@ -5,7 +5,7 @@
 //! | [`STREAM`] | [`SUBJECTS`] | events until they are taken in, or are too old |
 //! | [`DEAD_LETTERS`] | the same name | messages that cannot be taken in, with the reason, for a person |
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use async_nats::{
     ConnectError, ConnectOptions, ServerAddr,
@@ -50,14 +50,6 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// This is no list of URLs.
-    #[error("cannot use the URLs of NATS servers {urls}")]
-    Url {
-        /// The list.
-        urls: String,
-        /// What is wrong.
-        source: std::io::Error,
-    },
     /// No server can be reached.
     #[error("cannot connect to NATS")]
     Connect(#[source] ConnectError),
@@ -80,19 +72,51 @@ pub enum Error {
 /// Where the servers are, and how one proves there who one is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Servers {
-    /// Their URLs, with commas between.
-    pub urls: String,
+    /// Their URLs.
+    pub urls: Urls,
     /// A file of credentials, as `nsc` makes it.
     pub credentials: Option<PathBuf>,
     /// Whom to trust, as PEM, beside the authorities that the system trusts.
     pub authority: Option<PathBuf>,
 }
 
+/// The URLs of servers. They may hold passwords, and are shown nowhere.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Urls(Vec<ServerAddr>);
+
+/// A text is no list of URLs of servers. Which text is not told: it may hold a password.
+#[derive(Debug, thiserror::Error)]
+#[error("the URL of server {number} cannot be used")]
+pub struct BadUrl {
+    /// Which one of the list, from 1.
+    number: usize,
+    source: std::io::Error,
+}
+
+impl FromStr for Urls {
+    type Err = BadUrl;
+
+    /// The URLs in a text, with commas between.
+    fn from_str(text: &str) -> Result<Self, BadUrl> {
+        let urls = (1..).zip(text.split(',')).map(|(number, url)| {
+            let parsed = url.trim().parse();
+            parsed.map_err(|source| BadUrl { number, source })
+        });
+        urls.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Debug for Urls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Urls")
+    }
+}
+
 impl Servers {
     /// Connects, under a name that administrators of the servers see. The connection mends itself.
     ///
     /// # Errors
-    /// [`Error::Credentials`], [`Error::Url`] and [`Error::Connect`].
+    /// [`Error::Credentials`] and [`Error::Connect`].
     pub async fn connect(&self, name: &str) -> Result<Context, Error> {
         // The client takes the provider of cryptography that the process has; whoever says so first is heard.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -110,12 +134,7 @@ impl Servers {
         if let Some(path) = &self.authority {
             options = options.add_root_certificates(path.clone());
         }
-        let servers: Result<Vec<ServerAddr>, _> =
-            self.urls.split(',').map(|url| url.trim().parse()).collect();
-        let servers = servers.map_err(|source| Error::Url {
-            urls: self.urls.clone(),
-            source,
-        })?;
+        let servers = &*self.urls.0;
         let client = options.connect(servers).await.map_err(Error::Connect)?;
         let mut context = jetstream::new(client);
         context.set_timeout(PATIENCE);
@@ -165,4 +184,33 @@ pub async fn publish(context: &Context, event: &Event) -> Result<(), Error> {
         .await
         .map(drop)
         .map_err(Error::Publish)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as StdError;
+
+    use super::*;
+
+    #[test]
+    fn urls_have_commas_between() {
+        let urls: Urls = "tls://a.example:4222, b.example".parse().unwrap();
+        let hosts: Vec<_> = urls.0.iter().map(ServerAddr::host).collect();
+        assert_eq!(hosts, ["a.example", "b.example"]);
+    }
+
+    #[test]
+    fn a_password_is_shown_nowhere() {
+        for text in [
+            "nats://me:secret@a.example",
+            "nats://a.example,nats://me:secret@b:port",
+            "http://me:secret@b",
+        ] {
+            let shown = match text.parse::<Urls>() {
+                Ok(urls) => format!("{urls:?}"),
+                Err(error) => format!("{error}: {}, {error:?}", error.source().unwrap()),
+            };
+            assert!(!shown.contains("secret"), "{shown}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use control_plane::{Port, ScratchError, process};
 use local_operator::{Nats, NatsError};
 use operation_signals::{
-    nats::{self, Servers},
+    nats::{self, BadUrl, Servers},
     signature::{BadSecret, Scheme, Secrets},
 };
 use provider_simulator::{Caller, Simulator};
@@ -33,6 +33,8 @@ pub(crate) enum Error {
     Secret(#[from] BadSecret),
     #[error(transparent)]
     Nats(#[from] NatsError),
+    #[error(transparent)]
+    Url(#[from] BadUrl),
     #[error("the simulator cannot publish")]
     Queue(#[from] nats::Error),
     #[error("the simulator cannot call back")]
@@ -60,7 +62,7 @@ impl LocalProvider {
         simulator.call_back_by(Caller::new(secrets, &authority)?);
 
         let servers = Servers {
-            urls: nats.url(),
+            urls: nats.url().parse()?,
             ..Servers::default()
         };
         simulator.publish_to(servers.connect("provider-simulator").await?);

@@ -9,7 +9,7 @@ use std::{
 use clap::ValueEnum;
 use operation_signals::{
     event::Event,
-    nats::{self, Servers},
+    nats::{self, BadUrl, Servers},
 };
 use serde_json::{Value, json};
 
@@ -76,6 +76,8 @@ pub(crate) enum Error {
     )]
     NoQueue,
     #[error(transparent)]
+    Url(#[from] BadUrl),
+    #[error(transparent)]
     Nats(#[from] nats::Error),
     #[error("the event cannot be written")]
     Event(#[from] serde_json::Error),
@@ -93,7 +95,7 @@ pub(crate) async fn publish(args: Args, dir: &ClusterDir) -> Result<(), Error> {
         None => local_queue(dir)?,
     };
     let servers = Servers {
-        urls,
+        urls: urls.parse()?,
         credentials: args.nats_credentials_file,
         authority: args.nats_ca_file,
     };

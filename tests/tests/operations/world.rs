@@ -191,7 +191,7 @@ impl Queue {
         let nats = Nats::start(executable.path(Tool::NatsServer), folder).await;
         let nats = nats.unwrap();
         let servers = Servers {
-            urls: nats.url(),
+            urls: nats.url().parse().unwrap(),
             ..Servers::default()
         };
         let connected = runtime.spawn(async move { servers.connect("tests").await });

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use operation_signals::nats::Servers;
+use operation_signals::nats::{BadUrl, Servers};
 use task_api_v1::duration;
 
 /// The options of the queue.
@@ -37,16 +37,21 @@ pub struct Args {
 
 impl Args {
     /// Where the queue is, if there is one. Empty is the same as not given.
-    #[must_use]
-    pub fn servers(&self) -> Option<Servers> {
-        let urls = self.nats_url.clone().filter(|urls| !urls.is_empty())?;
+    ///
+    /// # Errors
+    /// When a URL is none. That is not found out as the options are read, since what is wrong with an option is told with its value, which may hold a
+    /// password.
+    pub fn servers(&self) -> Result<Option<Servers>, BadUrl> {
+        let Some(urls) = self.nats_url.as_ref().filter(|urls| !urls.is_empty()) else {
+            return Ok(None);
+        };
         let file =
             |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
-        Some(Servers {
-            urls,
+        Ok(Some(Servers {
+            urls: urls.parse()?,
             credentials: file(&self.nats_credentials_file),
             authority: file(&self.nats_ca_file),
-        })
+        }))
     }
 }
 
