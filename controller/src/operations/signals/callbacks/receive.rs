@@ -17,7 +17,10 @@ use axum::{
     Router,
     body::{Body, HttpBody},
     extract::{Path, Request, State},
-    http::{HeaderMap, StatusCode, header::RETRY_AFTER},
+    http::{
+        HeaderMap, StatusCode,
+        header::{CONNECTION, RETRY_AFTER},
+    },
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -88,7 +91,7 @@ async fn receive(
     };
     let Some((operation, connection, event_id)) = proved(&desk.inbox, &head.headers, &body) else {
         count("unproved");
-        return StatusCode::UNAUTHORIZED.into_response();
+        return unproved();
     };
     let Some(told) = connection.settings.provider.reported(&body) else {
         count("malformed");
@@ -97,7 +100,7 @@ async fn receive(
     };
     if !report::is_name(&namespace) || !report::is_name(&name) {
         count("foreign");
-        return StatusCode::UNAUTHORIZED.into_response();
+        return unproved();
     }
     let task = ObjectRef::new(&name).within(&namespace);
     let signal = Signal { event_id, told };
@@ -107,7 +110,7 @@ async fn receive(
         .await
     {
         Ok(Taken::Written | Taken::Known) => StatusCode::NO_CONTENT.into_response(),
-        Ok(Taken::Foreign) => StatusCode::UNAUTHORIZED.into_response(),
+        Ok(Taken::Foreign) => unproved(),
         Err(_) => again(),
     }
 }
@@ -148,6 +151,11 @@ fn proved(
     let secrets = connection.settings.callbacks()?;
     let event_id = secrets.verify(headers, body, Timestamp::now()).ok()?;
     Some((operation, connection, event_id))
+}
+
+/// Whoever is not proved has no use of the connection any more.
+fn unproved() -> Response {
+    (StatusCode::UNAUTHORIZED, [(CONNECTION, "close")]).into_response()
 }
 
 fn again() -> Response {
@@ -255,6 +263,16 @@ mod tests {
         // Of a Task that is not there no more is told.
         assert_eq!(answered(&desk, SECRET, path, good).await, (401, 0));
         assert_eq!(requests.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn who_is_not_proved_loses_the_connection() {
+        let (desk, _) = desk();
+        let forged = r#"{"operationId": "volumes.0.0", "status": "Succeeded"}"#;
+        let request = Request::post("/callbacks/default/web").body(Body::from(forged));
+        let response = desk.oneshot(request.unwrap()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(response.headers()[CONNECTION], "close");
     }
 
     #[tokio::test]

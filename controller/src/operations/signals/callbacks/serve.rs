@@ -25,6 +25,9 @@ const CONNECTIONS: usize = 256;
 /// How long a client may take for its handshake, and for the head of each request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// For how long a connection may be used: those that there may be are for all clients in turn.
+const LIFETIME: Duration = Duration::from_secs(60);
+
 /// The pause after no connection could be accepted, as when the process has no file descriptor left.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -137,7 +140,7 @@ async fn serve(stream: TcpStream, tls: TlsAcceptor, service: Service, stop: watc
     );
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = stopped(stop) => {
+        _ = timeout(LIFETIME, stopped(stop)) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
