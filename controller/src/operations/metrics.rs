@@ -8,7 +8,10 @@ use prometheus_client::{
 };
 use task_api_v1::Task;
 
-use super::situation::{Record, Stage};
+use super::{
+    signals::queue::judge::DeadLetter,
+    situation::{Record, Stage},
+};
 
 /// The upper bounds of the buckets of `task_operation_duration_seconds`.
 const DURATION_BUCKETS: [f64; 8] = [1.0, 5.0, 30.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0];
@@ -22,7 +25,7 @@ pub struct Metrics {
     signals: Family<SignalLabels, Counter>,
     queue_down: Gauge,
     queue_waits: Histogram,
-    dead_letters: Counter,
+    dead_letters: Family<DeadLetterLabels, Counter>,
     bad_file: Gauge,
 }
 
@@ -44,6 +47,11 @@ struct SignalLabels {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DeadLetterLabels {
+    reason: &'static str,
+}
+
 impl Metrics {
     /// The numbers, which the registry knows from then on.
     pub fn registered(registry: &mut Registry) -> Self {
@@ -54,7 +62,7 @@ impl Metrics {
             signals: Family::default(),
             queue_down: Gauge::default(),
             queue_waits: Histogram::new(DURATION_BUCKETS),
-            dead_letters: Counter::default(),
+            dead_letters: Family::default(),
             bad_file: Gauge::default(),
         };
         // The encoder appends `_total` to the names of counters.
@@ -93,6 +101,14 @@ impl Metrics {
             "Messages that could not be taken in and were put among the dead letters",
             metrics.dead_letters.clone(),
         );
+        // An increase can be seen only of what was 0 before.
+        for reason in DeadLetter::ALL.map(DeadLetter::name) {
+            drop(
+                metrics
+                    .dead_letters
+                    .get_or_create(&DeadLetterLabels { reason }),
+            );
+        }
         registry.register(
             "task_providers_file_bad",
             "1 while the file of providers cannot be used, and the providers are those of the last good one",
@@ -123,8 +139,11 @@ impl Metrics {
     }
 
     /// Counts a message that was put among the dead letters.
-    pub fn dead_letter(&self) {
-        self.dead_letters.inc();
+    pub fn dead_letter(&self, reason: DeadLetter) {
+        let reason = reason.name();
+        self.dead_letters
+            .get_or_create(&DeadLetterLabels { reason })
+            .inc();
     }
 
     /// Counts a call to start the operation that was repeated.

@@ -252,7 +252,11 @@ async fn a_poisoned_message_is_a_dead_letter_once_also_if_there_is_no_place_for_
         let reason_given = reasons[0].replace(|c: char| c.is_ascii_digit(), "4");
         assert!(reason_given.contains(reason), "{holding}: {reasons:?}");
     }
-    assert!(counted("task_operation_dead_letters_total", "").await >= 3);
+    for (reason, least) in [("malformed", 3), ("foreign", 1)] {
+        let reason = format!("reason=\"{reason}\"");
+        let letters = counted("task_operation_dead_letters_total", &reason).await;
+        assert!(letters >= least, "{reason}: {letters}");
+    }
 }
 
 #[tokio::test]

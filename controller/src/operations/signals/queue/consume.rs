@@ -90,8 +90,10 @@ async fn session(
         .try_for_each_concurrent(CONCURRENCY, |delivery| async move {
             let outcome = reader.look_at(&delivery).await;
             let verdict = verdict(outcome, delivery.count(), reader.max_deliveries);
-            if let Some(reason) = answer(&delivery, &verdict).await? {
-                reader.metrics.dead_letter();
+            if answer(&delivery, &verdict).await?
+                && let Verdict::Bury { as_a, reason } = verdict
+            {
+                reader.metrics.dead_letter(as_a);
                 tracing::error!(reason, "a message was put among the dead letters");
             }
             Ok(())
@@ -125,9 +127,7 @@ impl Reader {
         };
         if !is_below(name, delivery.subject()) {
             count("unproved");
-            return Outcome::Malformed(
-                "it was not published below the name of its operation's provider".to_owned(),
-            );
+            return Outcome::Unproved;
         }
         let data = event.data.get().as_bytes();
         let Some(told) = provider.settings.provider.reported(data) else {
@@ -162,16 +162,16 @@ fn is_below(provider: &str, subject: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Answers for a message; gives the reason if it is for a person now. One for which there is no place among the dead letters is to come again: it is
+/// Answers for a message; gives whether it is for a person now. One for which there is no place among the dead letters is to come again: it is
 /// never lost.
-async fn answer(delivery: &impl Delivery, verdict: &Verdict) -> Result<Option<String>, Error> {
+async fn answer(delivery: &impl Delivery, verdict: &Verdict) -> Result<bool, Error> {
     match verdict {
         Verdict::Ack => delivery.ack().await?,
         Verdict::Later(wait) => delivery.later(*wait).await?,
-        Verdict::Bury(reason) => match delivery.bury(reason).await {
+        Verdict::Bury { reason, .. } => match delivery.bury(reason).await {
             Ok(()) => {
                 delivery.end().await?;
-                return Ok(Some(reason.clone()));
+                return Ok(true);
             }
             Err(error) => {
                 tracing::warn!(
@@ -182,7 +182,7 @@ async fn answer(delivery: &impl Delivery, verdict: &Verdict) -> Result<Option<St
             }
         },
     }
-    Ok(None)
+    Ok(false)
 }
 
 #[cfg(test)]
@@ -190,6 +190,7 @@ mod tests {
     use std::{sync::Mutex, time::Duration};
 
     use super::*;
+    use crate::operations::signals::queue::judge::DeadLetter;
 
     #[derive(Default)]
     struct Fake {
@@ -253,7 +254,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_message_ends_only_after_it_is_among_the_dead_letters() {
-        let bury = || Verdict::Bury("why".to_owned());
+        let bury = || Verdict::Bury {
+            as_a: DeadLetter::Refused,
+            reason: "why".to_owned(),
+        };
         assert_eq!(done(false, bury()).await, ["bury: why", "end"]);
         assert_eq!(done(true, bury()).await, ["bury: why", "later: 2s"]);
     }

@@ -20,10 +20,46 @@ pub enum Outcome {
     Taken(Taken),
     /// It will never say how an operation stands.
     Malformed(String),
+    /// It is not from the provider of its operation.
+    Unproved,
     /// It is not known yet of whom or of what it is.
     Unknown(&'static str),
     /// It could not be written.
     Failed(inbox::Error),
+}
+
+/// Why a message is for a person, in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadLetter {
+    /// It cannot be understood.
+    Malformed,
+    /// It is not from whom it should be.
+    Unproved,
+    /// It is of no operation that there is. One that comes after its Task is gone is such a one, and no reason to worry.
+    Foreign,
+    /// The API server will not have written what it says.
+    Refused,
+}
+
+impl DeadLetter {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Malformed,
+        Self::Unproved,
+        Self::Foreign,
+        Self::Refused,
+    ];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Unproved => "unproved",
+            Self::Foreign => "foreign",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// What is to become of a message.
@@ -33,8 +69,13 @@ pub enum Verdict {
     Ack,
     /// It is to come again after this time.
     Later(Duration),
-    /// It is for a person, for this reason: one line that is not long.
-    Bury(String),
+    /// It is for a person.
+    Bury {
+        /// What it is counted as.
+        as_a: DeadLetter,
+        /// Why: one line that is not long.
+        reason: String,
+    },
 }
 
 /// What is to become of a message that came for the `count`-th time, of which this came.
@@ -43,24 +84,34 @@ pub enum Verdict {
 /// watch late, so it is tried `most` times. One that the API server keeps from being written is tried until it is too old: it is not its
 /// fault.
 pub fn verdict(outcome: Outcome, count: u64, most: u32) -> Verdict {
-    let reason = match outcome {
+    let (as_a, reason) = match outcome {
         Outcome::Taken(Taken::Written | Taken::Known) => return Verdict::Ack,
-        Outcome::Malformed(reason) => return bury(&reason),
-        Outcome::Failed(error) if error.is_refusal() => error.to_string(),
+        Outcome::Malformed(reason) => return bury(DeadLetter::Malformed, &reason),
+        Outcome::Unproved => {
+            let reason = "it was not published below the name of its operation's provider";
+            return bury(DeadLetter::Unproved, reason);
+        }
+        Outcome::Failed(error) if error.is_refusal() => (DeadLetter::Refused, error.to_string()),
         Outcome::Failed(_) => return Verdict::Later(wait(count)),
-        Outcome::Taken(Taken::Foreign) => "the Task has another operation by now".to_owned(),
-        Outcome::Unknown(what) => what.to_owned(),
+        Outcome::Taken(Taken::Foreign) => (
+            DeadLetter::Foreign,
+            "the Task has another operation by now".to_owned(),
+        ),
+        Outcome::Unknown(what) => (DeadLetter::Foreign, what.to_owned()),
     };
     if count >= u64::from(most) {
-        bury(&format!("after {count} deliveries: {reason}"))
+        bury(as_a, &format!("after {count} deliveries: {reason}"))
     } else {
         Verdict::Later(wait(count))
     }
 }
 
-fn bury(reason: &str) -> Verdict {
+fn bury(as_a: DeadLetter, reason: &str) -> Verdict {
     let line = reason.chars().filter(|c| !c.is_control());
-    Verdict::Bury(line.take(REASON_LENGTH_MAX).collect())
+    Verdict::Bury {
+        as_a,
+        reason: line.take(REASON_LENGTH_MAX).collect(),
+    }
 }
 
 /// How long a message waits that came for the `count`-th time.
@@ -90,15 +141,17 @@ mod tests {
 
     #[test]
     fn what_fits_to_nothing_is_tried_before_it_is_for_a_person() {
-        for outcome in [
-            || Outcome::Taken(Taken::Foreign),
-            || Outcome::Unknown("it is of nobody"),
-            || refused(422),
+        let another = || Outcome::Taken(Taken::Foreign);
+        for (outcome, expected) in [
+            (another as fn() -> Outcome, DeadLetter::Foreign),
+            (|| Outcome::Unknown("it is of nobody"), DeadLetter::Foreign),
+            (|| refused(422), DeadLetter::Refused),
         ] {
             assert_eq!(verdict(outcome(), 2, 3), Verdict::Later(wait(2)));
-            let Verdict::Bury(reason) = verdict(outcome(), 3, 3) else {
+            let Verdict::Bury { as_a, reason } = verdict(outcome(), 3, 3) else {
                 panic!("not buried");
             };
+            assert_eq!(as_a, expected);
             assert!(reason.starts_with("after 3 deliveries: "), "{reason}");
         }
     }
@@ -106,13 +159,17 @@ mod tests {
     #[test]
     fn what_cannot_be_understood_is_for_a_person_at_once() {
         let outcome = Outcome::Malformed("why".to_owned());
-        assert_eq!(verdict(outcome, 1, 10), Verdict::Bury("why".to_owned()));
+        let expected = Verdict::Bury {
+            as_a: DeadLetter::Malformed,
+            reason: "why".to_owned(),
+        };
+        assert_eq!(verdict(outcome, 1, 10), expected);
     }
 
     #[test]
     fn a_reason_is_one_line_that_is_not_long_whatever_it_quotes() {
         let outcome = Outcome::Malformed(format!("not\r\n {}", "1".repeat(1_000_000)));
-        let Verdict::Bury(reason) = verdict(outcome, 1, 10) else {
+        let Verdict::Bury { reason, .. } = verdict(outcome, 1, 10) else {
             panic!("not buried");
         };
         assert!(reason.starts_with("not 1"), "{reason}");
