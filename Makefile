@@ -1,4 +1,4 @@
-# The developers' commands. Rust and Go are all that they need; see README.md.
+# The developers' commands. What they need is in README.md.
 
 CARGO ?= cargo
 
@@ -78,6 +78,33 @@ FUZZ_SECONDS ?= 300
 $(CARGO_FUZZ):
 	$(CARGO) install --root $(CARGO_FUZZ:/bin/cargo-fuzz=) --version $(CARGO_FUZZ_VERSION) --locked cargo-fuzz
 
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+CARGO_AUDITABLE_VERSION := 0.7.7
+CARGO_AUDITABLE := $(CACHE)/cargo-auditable-$(CARGO_AUDITABLE_VERSION)/bin/cargo-auditable
+CARGO_CYCLONEDX_VERSION := 0.5.9
+CARGO_CYCLONEDX := $(CACHE)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
+
+$(CARGO_DENY):
+	$(CARGO) install --root $(CARGO_DENY:/bin/cargo-deny=) --version $(CARGO_DENY_VERSION) --locked cargo-deny
+
+$(CARGO_AUDITABLE):
+	$(CARGO) install --root $(CARGO_AUDITABLE:/bin/cargo-auditable=) --version $(CARGO_AUDITABLE_VERSION) --locked cargo-auditable
+
+$(CARGO_CYCLONEDX):
+	$(CARGO) install --root $(CARGO_CYCLONEDX:/bin/cargo-cyclonedx=) --version $(CARGO_CYCLONEDX_VERSION) --locked cargo-cyclonedx
+
+# `make deny CHECKS=advisories` asks the RustSec database, for which it takes GitHub.
+CHECKS ?= licenses bans sources
+
+.PHONY: deny
+deny: $(CARGO_DENY) ## Check the licences and the origin of all dependencies.
+	$(CARGO_DENY) --locked check $(CHECKS)
+
+.PHONY: sbom
+sbom: $(CARGO_CYCLONEDX) ## Write a bill of materials (CycloneDX) beside each program's Cargo.toml.
+	$(CARGO_CYCLONEDX) cyclonedx --format json --describe binaries --target $(MUSL)
+
 # The code has nothing unsafe for a sanitizer to find.
 FUZZ = cd conversion && $(CARGO_FUZZ) fuzz run --sanitizer none $(1) fuzz/found/$(1) fuzz/corpus/$(1) $(2) -- -max_total_time=$(FUZZ_SECONDS) -dict=fuzz/task.dict
 
@@ -97,7 +124,7 @@ down: ## Stop what `make up` started.
 	@$(CARGO) xtask down
 
 .PHONY: generate
-generate: ## Write the CustomResourceDefinition from the API types, and the manifest from the chart.
+generate: ## Write the CustomResourceDefinition and its reference from the API types, and the manifest from the chart.
 	$(CARGO) xtask generate
 
 IMG ?= task-operator:0.1.0
@@ -110,8 +137,8 @@ BUILDER ?= $(if $(shell command -v buildah),buildah,docker)
 BUILD_IMAGE = $(if $(filter buildah,$(BUILDER)),buildah build --isolation chroot,$(BUILDER) build)
 
 .PHONY: docker-build
-docker-build: ## Build the image IMG, of the three programs, with buildah (which needs no daemon) or else docker.
-	CC_$(subst -,_,$(MUSL))=musl-gcc $(CARGO) build --release --target $(MUSL) --package task-conversion --package task-controller --package kubectl-task
+docker-build: $(CARGO_AUDITABLE) ## Build the image IMG, of the three programs, with buildah (which needs no daemon) or else docker.
+	CC_$(subst -,_,$(MUSL))=musl-gcc $(CARGO_AUDITABLE) auditable build --release --target $(MUSL) --package task-conversion --package task-controller --package kubectl-task
 	mkdir -p $(IMAGE)
 	cp $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-conversion $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/task-controller $(or $(CARGO_TARGET_DIR),target)/$(MUSL)/release/kubectl-task $(IMAGE)
 	cp $(AUTHORITIES) $(IMAGE)/ca-certificates.crt
@@ -127,7 +154,7 @@ KUBECTL ?= kubectl
 deploy: ## Install the operator, as the image IMG, into the cluster that kubectl talks to.
 	sed 's|image: task-operator:.*|image: $(IMG)|' deploy/install.yaml | $(KUBECTL) apply --server-side --filename -
 
-# While there are Tasks their webhooks have to be there, too: without them nobody reads or deletes one.
+# While there are Tasks their webhooks have to be there, too: without them nobody writes one, and none goes.
 .PHONY: undeploy
 undeploy: ## Delete all Tasks, their definition and the operator from the cluster that kubectl talks to.
 	@echo 'This deletes, in this order, in the cluster of the context:'

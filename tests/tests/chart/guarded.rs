@@ -59,7 +59,11 @@ async fn the_webhook_server_cannot_be_deleted_while_the_definition_needs_them() 
     let apply = ["apply", "--server-side", "-f", file.to_str().unwrap()];
     kubectl(&control_plane, &apply).await.unwrap();
 
-    let parts = ["service/task-conversion", "deployment/task-conversion"];
+    let parts = [
+        "service/task-conversion",
+        "deployment/task-conversion",
+        "namespace/task-system",
+    ];
     let delete = async |part: &str| {
         let args = [
             "delete",

@@ -209,6 +209,7 @@ fn values_that_nobody_reads_or_that_do_not_go_together_are_refused() {
         ("conversion.bodyMiB=128", "conversion.inflightMiB / 3.25"),
         ("conversion.replicas=0", "replicas"),
         ("callbacks.enabled=true", "callbacks.secretName"),
+        ("certificates.servingValidity=72h", "servingValidity"),
     ] {
         let error = helm(&["template", "task-operator"], &[value]).unwrap_err();
         assert!(error.contains(told), "{value}: {error}");

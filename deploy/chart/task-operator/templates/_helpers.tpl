@@ -3,7 +3,8 @@ What the names of this release's objects begin with: nothing where the release i
 task-conversion and task-controller.
 */}}
 {{- define "task-operator.prefix" -}}
-{{- if ne .Release.Name "task-operator" -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}-{{- end -}}
+{{- if regexMatch "^[0-9]" .Release.Name }}{{ fail "the release's name must begin with a letter: the names of Services do" }}{{ end -}}
+{{- if ne .Release.Name "task-operator" -}}{{ .Release.Name | replace "." "-" | trunc 39 | trimSuffix "-" }}-{{- end -}}
 {{- end -}}
 
 {{- define "task-operator.conversion" -}}
