@@ -18,6 +18,7 @@ test: ## Everything that must hold before a change is merged; it needs no networ
 	$(CARGO) xtask tools
 	$(CARGO) test --workspace
 	$(CARGO) xtask generate --check
+	$(MAKE) deny
 
 .PHONY: test-load
 test-load: ## What takes minutes: the webhook server under heavy load and ten thousand malformed requests.
