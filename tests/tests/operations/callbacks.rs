@@ -287,7 +287,7 @@ async fn taken(running: &Running, id: &str, expected: bool) {
 }
 
 #[tokio::test]
-async fn a_thousand_forged_callbacks_in_a_second_leave_the_good_ones_unharmed() {
+async fn a_thousand_forged_callbacks_at_once_leave_the_good_ones_unharmed() {
     const FORGED: usize = 1000;
     const GOOD: usize = 20;
     let running = Running::start("flooded", Provider::Steady).await;
