@@ -2,8 +2,6 @@
 //!
 //! It holds each whole otherwise. What a pass looks at comes from the [cache](crate::cache).
 
-use std::borrow::Cow;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Resource,
@@ -18,7 +16,8 @@ use task_api_v1::Task;
 use crate::watched::Watched;
 
 /// A Task by its name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Resource)]
+#[resource(inherit = Task)]
 pub struct Named {
     metadata: ObjectMeta,
 }
@@ -99,35 +98,6 @@ impl From<&Watched> for Named {
                 ..ObjectMeta::default()
             },
         }
-    }
-}
-
-impl Resource for Named {
-    type DynamicType = ();
-    type Scope = <Task as Resource>::Scope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        Task::kind(&())
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        Task::group(&())
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        Task::version(&())
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        Task::plural(&())
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
     }
 }
 

@@ -109,7 +109,6 @@ async fn names_are_taken(kubectl: &Kubectl<'_>) {
         kubectl.until("tasks", &owner, is_stalled).await;
         kubectl.ok(&["delete", kind, name]).await;
         kubectl.until("tasks", &owner, succeeded).await;
-        // Once more, so that the same is told twice.
         kubectl.ok(&["delete", "task", &owner]).await;
     }
 }
